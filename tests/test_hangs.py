@@ -32,6 +32,7 @@ def test_ends():
 """
 
 
+@pytest.mark.soak
 def test_a_hang_ends_with_its_name(tmp_path: Path) -> None:
     """Whether it waits in a loop, in a thread, or computes."""
     planted = tmp_path / "test_planted.py"

@@ -54,7 +54,7 @@ async def made(
     ("words", "typed"),
     [
         pytest.param((f"Q={QUESTION}",), b"", id="Q"),
-        pytest.param(("Q=",), f"{QUESTION}\n".encode(), id="an empty Q"),
+        pytest.param(("Q=",), f"{QUESTION}\n".encode(), id="an empty Q", marks=pytest.mark.soak),
     ],
 )
 async def test_a_question_reaches_the_models_byte_for_byte(

@@ -64,52 +64,50 @@ async def shown(folder: Path) -> dict[str, set[str]]:
     return samples
 
 
-class TestNames:
-    """What the files ask for is there."""
+async def test_every_metric_of_dashboard_and_alerts_is_shown(tmp_path: Path) -> None:
+    """With the labels by which they group."""
+    samples = await shown(tmp_path)
+    asked = [*queries(), (DEPLOY / "alerts.yml").read_text()]
+    names = {name for text in asked for name in re.findall(r"\b(?:council|process)_\w+", text)}
+    assert names <= samples.keys()
+    for query in queries():
+        [name] = re.findall(r"\b(?:council|process)_\w+", query)
+        grouped = {
+            label.strip() for labels in re.findall(r"by \((.*?)\)", query) for label in labels.split(",")
+        }
+        assert grouped <= samples[name], query
 
-    async def test_every_metric_of_dashboard_and_alerts_is_shown(self, tmp_path: Path) -> None:
-        """With the labels by which they group."""
-        samples = await shown(tmp_path)
-        asked = [*queries(), (DEPLOY / "alerts.yml").read_text()]
-        names = {name for text in asked for name in re.findall(r"\b(?:council|process)_\w+", text)}
-        assert names <= samples.keys()
-        for query in queries():
-            [name] = re.findall(r"\b(?:council|process)_\w+", query)
-            grouped = {
-                label.strip()
-                for labels in re.findall(r"by \((.*?)\)", query)
-                for label in labels.split(",")
-            }
-            assert grouped <= samples[name], query
 
-    async def test_every_metric_that_a_document_names_is_shown(self, tmp_path: Path) -> None:
-        """A histogram by its own name, too."""
-        samples = await shown(tmp_path)
-        known = samples.keys() | {name.removesuffix("_bucket") for name in samples}
-        for page in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
-            # A tool of the MCP server is followed by its parameters.
-            named = set(re.findall(r"`(council_[a-z_]+)(?!\w|\()", page.read_text(encoding="utf-8")))
-            assert named <= known, page
+async def test_every_metric_that_a_document_names_is_shown(tmp_path: Path) -> None:
+    """A histogram by its own name, too."""
+    samples = await shown(tmp_path)
+    known = samples.keys() | {name.removesuffix("_bucket") for name in samples}
+    for page in [*DOCS.rglob("*.md"), *ROOT.glob("*.md")]:
+        # A tool of the MCP server is followed by its parameters.
+        named = set(re.findall(r"`(council_[a-z_]+)(?!\w|\()", page.read_text(encoding="utf-8")))
+        assert named <= known, page
 
-    async def test_every_metric_is_on_the_dashboard(self, tmp_path: Path) -> None:
-        """But what only one query at a time would need."""
-        samples = await shown(tmp_path)
-        ours = {re.sub(r"_(bucket|count|sum)$", "_bucket", name) for name in samples}
-        drawn = {name for query in queries() for name in re.findall(r"\bcouncil_\w+", query)}
-        assert {name for name in ours if name.startswith("council_")} == drawn
 
-    def test_panels_have_numbers_and_places_of_their_own(self) -> None:
-        """None covers another."""
-        assert len({panel["id"] for panel in panels()}) == len(panels())
-        cells = [
-            (x, y)
-            for panel in panels()
-            for place in [panel["gridPos"]]
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        ]
-        assert len(cells) == len({*cells})
-        assert max(x for x, _ in cells) < 24
+async def test_every_metric_is_on_the_dashboard(tmp_path: Path) -> None:
+    """But what only one query at a time would need."""
+    samples = await shown(tmp_path)
+    ours = {re.sub(r"_(bucket|count|sum)$", "_bucket", name) for name in samples}
+    drawn = {name for query in queries() for name in re.findall(r"\bcouncil_\w+", query)}
+    assert {name for name in ours if name.startswith("council_")} == drawn
+
+
+def test_panels_have_numbers_and_places_of_their_own() -> None:
+    """None covers another."""
+    assert len({panel["id"] for panel in panels()}) == len(panels())
+    cells = [
+        (x, y)
+        for panel in panels()
+        for place in [panel["gridPos"]]
+        for x in range(place["x"], place["x"] + place["w"])
+        for y in range(place["y"], place["y"] + place["h"])
+    ]
+    assert len(cells) == len({*cells})
+    assert max(x for x, _ in cells) < 24
 
 
 @needs_prometheus

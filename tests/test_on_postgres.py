@@ -92,6 +92,7 @@ async def test_what_is_in_the_folder_moves_there_and_back(tmp_path: Path, postgr
         assert nowhere.err == "DATABASE_URL isn't set: it names the database to copy to or from.\n"
 
 
+@pytest.mark.soak
 async def test_nothing_is_asked_while_a_database_is_moved(tmp_path: Path, postgres: str) -> None:
     """Neither at the terminal nor by a start of the bot: both say what to wait for."""
     async with asked(tmp_path) as (plain, models), open_server(postgres) as moving:

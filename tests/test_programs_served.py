@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import aiohttp
+import pytest
 
 from tests.bot.doors.test_mcp import said
 from tests.model_server import ModelServer, Turn
@@ -127,6 +128,7 @@ async def test_what_is_answered_after_sigterm_reaches_its_client(tmp_path: Path)
         assert council.document().answers[0].stage3.response in said
 
 
+@pytest.mark.soak
 async def test_a_killed_agents_run_continues_with_the_next_one(tmp_path: Path) -> None:
     """Its client fetches the answer by the run's id; other doors leave it alone."""
     from mcp import Client, StdioServerParameters

@@ -223,6 +223,7 @@ def writer_failed(folder: Path) -> str:
     )
 
 
+@pytest.mark.soak
 async def test_it_ends_when_discord_refuses_its_token_for_good(tmp_path: Path) -> None:
     """With a code that tells a service manager not to start it again, and one line that says why."""
     async with DiscordServer() as discord:

@@ -22,42 +22,39 @@ async def questions(team: Office) -> list[str]:
     return [each.content for one in found for each in one.messages if isinstance(each, UserMessage)]
 
 
-class TestNames:
-    """What a question mentions."""
+async def test_a_mentions_names_come_with_it(team: Office) -> None:
+    """Nobody is asked for them; a command's are looked up, as Discord sends none with its text."""
+    assert team.general.guild is not None
+    bob = team.server.member(team.general.guild, "bob")
+    await team.mentioned(team.general, f"Is {bob.mention} right?")
+    assert team.server.requests(MEMBER) == []
+    await team.asked(f"Is {bob.mention} right <:ship:77>?")
+    assert {*await questions(team)} == {"Is @Bob right?", "Is @Bob right :ship:?"}
+    assert len(team.server.requests(MEMBER)) == 1
 
-    async def test_a_mentions_names_come_with_it(self, team: Office) -> None:
-        """Nobody is asked for them; a command's are looked up, as Discord sends none with its text."""
-        assert team.general.guild is not None
-        bob = team.server.member(team.general.guild, "bob")
-        await team.mentioned(team.general, f"Is {bob.mention} right?")
-        assert team.server.requests(MEMBER) == []
-        await team.asked(f"Is {bob.mention} right <:ship:77>?")
-        assert {*await questions(team)} == {"Is @Bob right?", "Is @Bob right :ship:?"}
-        assert len(team.server.requests(MEMBER)) == 1
 
-    async def test_who_cannot_be_looked_up_is_a_colleague(self, team: Office) -> None:
-        """Somebody who has left, or more people than are asked for."""
-        await team.asked(f"Ask <@{1 << 60}> and <@!{1 << 61}>?")
-        assert await questions(team) == ["Ask a colleague and a colleague?"]
-        people = " ".join(f"<@{(1 << 60) + number}>" for number in range(MOST_NAMES + 3))
-        before = len(team.server.requests(MEMBER))
-        await team.asked(people)
-        assert len(team.server.requests(MEMBER)) == before + MOST_NAMES
+async def test_who_cannot_be_looked_up_is_a_colleague(team: Office) -> None:
+    """Somebody who has left, or more people than are asked for."""
+    await team.asked(f"Ask <@{1 << 60}> and <@!{1 << 61}>?")
+    assert await questions(team) == ["Ask a colleague and a colleague?"]
+    people = " ".join(f"<@{(1 << 60) + number}>" for number in range(MOST_NAMES + 3))
+    before = len(team.server.requests(MEMBER))
+    await team.asked(people)
+    assert len(team.server.requests(MEMBER)) == before + MOST_NAMES
 
-    async def test_a_slow_look_up_stops_no_question(
-        self, team: Office, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Discord waits three seconds."""
-        monkeypatch.setattr("bot.discord.incoming.NAME_SECONDS", 0.02)
 
-        async def hangs(*_: object) -> None:
-            await asyncio.Event().wait()
+async def test_a_slow_look_up_stops_no_question(team: Office, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Discord waits three seconds."""
+    monkeypatch.setattr("bot.discord.incoming.NAME_SECONDS", 0.02)
 
-        monkeypatch.setattr(discord.Guild, "fetch_member", hangs)
-        assert team.general.guild is not None
-        bob = team.server.member(team.general.guild, "bob")
-        await team.asked(f"Is <@{bob.id}> right?")
-        assert await questions(team) == ["Is a colleague right?"]
+    async def hangs(*_: object) -> None:
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(discord.Guild, "fetch_member", hangs)
+    assert team.general.guild is not None
+    bob = team.server.member(team.general.guild, "bob")
+    await team.asked(f"Is <@{bob.id}> right?")
+    assert await questions(team) == ["Is a colleague right?"]
 
 
 @pytest.mark.parametrize(

@@ -194,92 +194,88 @@ async def restarted(
         await dispatcher.tasks.drain(0)
 
 
-class TestRun:
-    """A run as the channel sees it."""
-
-    async def test_every_message_has_text_and_unfurls_nothing(self, tmp_path: Path) -> None:
-        """Notifications and screen readers get words; a link in an answer draws no preview."""
-        async with at_work(tmp_path) as place:
-            await place.ask()
-            posts = place.slack.calls("chat.postMessage")
-            assert len(posts) == 1 + 1 + len(FOUR)
-            assert all(post.arguments["text"] for post in posts)
-            flags = {(post.arguments["unfurl_links"], post.arguments["unfurl_media"]) for post in posts}
-            assert flags <= {("0", "0"), ("false", "false"), (False, False)}
-            assert all(call.arguments["text"] for call in place.slack.calls("chat.update"))
+async def test_every_message_has_text_and_unfurls_nothing(tmp_path: Path) -> None:
+    """Notifications and screen readers get words; a link in an answer draws no preview."""
+    async with at_work(tmp_path) as place:
+        await place.ask()
+        posts = place.slack.calls("chat.postMessage")
+        assert len(posts) == 1 + 1 + len(FOUR)
+        assert all(post.arguments["text"] for post in posts)
+        flags = {(post.arguments["unfurl_links"], post.arguments["unfurl_media"]) for post in posts}
+        assert flags <= {("0", "0"), ("false", "false"), (False, False)}
+        assert all(call.arguments["text"] for call in place.slack.calls("chat.update"))
 
 
-class TestWaysIn:
-    """Commands, mentions, the message action, direct messages."""
+async def test_a_mention_without_a_question_gets_a_hint(tmp_path: Path) -> None:
+    """Shown to that person alone, in the thread, where no command can be given."""
+    async with at_work(tmp_path) as place:
+        talk = place.slack.post(place.general, place.bob, "What do we do?")
+        await place.slack.mention(place.general, place.ada, "", thread_ts=talk.ts)
+        assert await place.until_told(place.ada) == (
+            "There is no question. Write it after the mention: @council Should we shard now?"
+        )
+        [shown] = place.slack.ephemerals(place.general, place.ada)
+        assert shown.thread_ts == talk.ts
 
-    async def test_a_mention_without_a_question_gets_a_hint(self, tmp_path: Path) -> None:
-        """Shown to that person alone, in the thread, where no command can be given."""
-        async with at_work(tmp_path) as place:
-            talk = place.slack.post(place.general, place.bob, "What do we do?")
-            await place.slack.mention(place.general, place.ada, "", thread_ts=talk.ts)
-            assert await place.until_told(place.ada) == (
-                "There is no question. Write it after the mention: @council Should we shard now?"
-            )
-            [shown] = place.slack.ephemerals(place.general, place.ada)
-            assert shown.thread_ts == talk.ts
 
-    async def test_a_file_behind_slacks_sign_in_page_is_left_out(self, tmp_path: Path) -> None:
-        """The page is no attachment."""
-        async with at_work(tmp_path) as place:
-            place.slack.team.scopes -= {"files:read"}
-            plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
-            message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
-            await place.slack.shortcut(SHORTCUT, message, place.ada)
+async def test_a_file_behind_slacks_sign_in_page_is_left_out(tmp_path: Path) -> None:
+    """The page is no attachment."""
+    async with at_work(tmp_path) as place:
+        place.slack.team.scopes -= {"files:read"}
+        plan = place.slack.add_file("plan.md", b"3 TB", place.ada)
+        message = place.slack.post(place.general, place.ada, "Well?", files=[plan])
+        await place.slack.shortcut(SHORTCUT, message, place.ada)
+        await place.dispatcher.tasks.settled()
+        [card] = place.cards(place.general)
+        assert "Not read: plan.md (it can't be fetched)." in card.text
+        assert len(place.council.asked("stage1")) == 4
+
+
+async def test_what_bots_write_is_no_question(tmp_path: Path) -> None:
+    """Neither the council's own messages nor another bot's."""
+    async with at_work(tmp_path) as place:
+        robot = place.slack.add_user("robot")
+        direct = place.slack.world.open_im(place.slack.team, robot.id)
+        for author, sign in ((place.slack.team.bot, place.slack.team.bot_id), (robot, "B999")):
+            message = place.slack.post(direct, author, f"<@{place.slack.team.bot.id}> Shard?")
+            for kind in ("message", "app_mention"):
+                await place.deliver(kind, message, {"bot_id": sign})
+        edited = place.slack.post(direct, place.ada, "Shard?")
+        await place.deliver("message", edited, {"subtype": "message_changed"})
+        await place.deliver("message", edited, {"channel": place.general.id, "channel_type": "public"})
+        await place.dispatcher.tasks.settled()
+        assert place.council.calls == []
+        assert place.told(robot, direct) == []
+
+
+async def test_a_bots_mention_gets_a_reason_once_an_hour(tmp_path: Path) -> None:
+    """Below it; a workflow's event names no user. Bots that answer each other soon stop."""
+    async with at_work(tmp_path) as place:
+        hour = -place.clock() % 3600
+        for seconds, is_said in ((hour, True), (60, False), (60, False), (3600, True)):
+            place.clock.advance(seconds)
+            said = f"<@{place.slack.team.bot.id}> Shard?"
+            mention = place.slack.post(place.general, place.bob, said)
+            event = {"user": None, "bot_id": "B999", "subtype": "bot_message", "username": "Flow"}
+            await place.deliver("app_mention", mention, event)
             await place.dispatcher.tasks.settled()
-            [card] = place.cards(place.general)
-            assert "Not read: plan.md (it can't be fetched)." in card.text
-            assert len(place.council.asked("stage1")) == 4
+            said = [reply.text for reply in place.slack.thread(place.general, mention.ts)]
+            assert [each[:30] for each in said] == ["Bots and workflows can't ask. "] * is_said
+        assert place.council.calls == []
+        assert place.pings() == []
 
-    async def test_what_bots_write_is_no_question(self, tmp_path: Path) -> None:
-        """Neither the council's own messages nor another bot's."""
-        async with at_work(tmp_path) as place:
-            robot = place.slack.add_user("robot")
-            direct = place.slack.world.open_im(place.slack.team, robot.id)
-            for author, sign in ((place.slack.team.bot, place.slack.team.bot_id), (robot, "B999")):
-                message = place.slack.post(direct, author, f"<@{place.slack.team.bot.id}> Shard?")
-                for kind in ("message", "app_mention"):
-                    await place.deliver(kind, message, {"bot_id": sign})
-            edited = place.slack.post(direct, place.ada, "Shard?")
-            await place.deliver("message", edited, {"subtype": "message_changed"})
-            await place.deliver(
-                "message", edited, {"channel": place.general.id, "channel_type": "public"}
-            )
-            await place.dispatcher.tasks.settled()
-            assert place.council.calls == []
-            assert place.told(robot, direct) == []
 
-    async def test_a_bots_mention_gets_a_reason_once_an_hour(self, tmp_path: Path) -> None:
-        """Below it; a workflow's event names no user. Bots that answer each other soon stop."""
-        async with at_work(tmp_path) as place:
-            hour = -place.clock() % 3600
-            for seconds, is_said in ((hour, True), (60, False), (60, False), (3600, True)):
-                place.clock.advance(seconds)
-                said = f"<@{place.slack.team.bot.id}> Shard?"
-                mention = place.slack.post(place.general, place.bob, said)
-                event = {"user": None, "bot_id": "B999", "subtype": "bot_message", "username": "Flow"}
-                await place.deliver("app_mention", mention, event)
-                await place.dispatcher.tasks.settled()
-                said = [reply.text for reply in place.slack.thread(place.general, mention.ts)]
-                assert [each[:30] for each in said] == ["Bots and workflows can't ask. "] * is_said
-            assert place.council.calls == []
-            assert place.pings() == []
-
-    @pytest.mark.parametrize("subtype", ["thread_broadcast", "me_message", "message_share"])
-    async def test_a_message_of_another_kind_is_a_question(self, tmp_path: Path, subtype: str) -> None:
-        """A forward without a word of one's own, too."""
-        async with at_work(tmp_path) as place:
-            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
-            forward = place.slack.post(direct, place.ada, "")
-            forward.attachments = [{"is_share": True, "text": "Should RED-7 go?", "author_name": "bob"}]
-            await place.deliver("message", forward, {"subtype": subtype})
-            await place.dispatcher.tasks.settled()
-            [card] = place.cards(direct)
-            assert (await place.run(card)).brief.question == "bob\nShould RED-7 go?"
+@pytest.mark.parametrize("subtype", ["thread_broadcast", "me_message", "message_share"])
+async def test_a_message_of_another_kind_is_a_question(tmp_path: Path, subtype: str) -> None:
+    """A forward without a word of one's own, too."""
+    async with at_work(tmp_path) as place:
+        direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+        forward = place.slack.post(direct, place.ada, "")
+        forward.attachments = [{"is_share": True, "text": "Should RED-7 go?", "author_name": "bob"}]
+        await place.deliver("message", forward, {"subtype": subtype})
+        await place.dispatcher.tasks.settled()
+        [card] = place.cards(direct)
+        assert (await place.run(card)).brief.question == "bob\nShould RED-7 go?"
 
 
 class TestClicks:
@@ -322,108 +318,105 @@ def digest(place: Place, card: Message) -> Message:
     return next(reply for reply in replies if "Open" in labels(reply))
 
 
-class TestDetails:
-    """The buttons below the thread's messages."""
-
-    async def test_a_run_of_another_channel_is_not_shown(self, tmp_path: Path) -> None:
-        """Nor does a made-up value or an unknown member show anything."""
-        async with at_work(tmp_path) as place:
-            secret = place.slack.add_channel("secret", place.ada)
-            await place.slack.slash(secret, place.ada, "/council", "Who goes?")
-            await place.dispatcher.tasks.settled()
-            hidden = (await place.run(place.cards(secret)[0])).id
-            card = await place.ask()
-            message, own = digest(place, card), (await place.run(card)).id
-            for value in (hidden, f"{hidden}:1", "../../etc/passwd", f"{own}:1000", f"{own}:-1"):
-                assert (await place.slack.click(message, "council_open", place.bob, value=value)).acked
-            await place.dispatcher.tasks.settled()
-            assert place.told(place.bob) == [NOT_HERE] * 5
-            await place.slack.click(message, "council_open", place.bob, value=f"{own}:99")
-            await place.dispatcher.tasks.settled()
-            missing = "This member's answer is not on record."
-            assert place.told(place.bob)[-1] == missing
-
-    async def test_where_slack_refuses_the_thread_the_click_is_still_answered(
-        self, tmp_path: Path
-    ) -> None:
-        """Through the click's response URL."""
-        async with at_work(tmp_path) as place:
-            card = await place.ask()
-            place.slack.fail("chat.postEphemeral", "user_not_in_channel", times=ALWAYS)
-            await place.slack.click(digest(place, card), "council_open", place.bob)
-            await place.dispatcher.tasks.settled()
-            [shown] = place.slack.ephemerals(place.general, place.bob)
-            assert (shown.via, SAID in shown.text) == ("response_url", True)
+async def test_a_run_of_another_channel_is_not_shown(tmp_path: Path) -> None:
+    """Nor does a made-up value or an unknown member show anything."""
+    async with at_work(tmp_path) as place:
+        secret = place.slack.add_channel("secret", place.ada)
+        await place.slack.slash(secret, place.ada, "/council", "Who goes?")
+        await place.dispatcher.tasks.settled()
+        hidden = (await place.run(place.cards(secret)[0])).id
+        card = await place.ask()
+        message, own = digest(place, card), (await place.run(card)).id
+        for value in (hidden, f"{hidden}:1", "../../etc/passwd", f"{own}:1000", f"{own}:-1"):
+            assert (await place.slack.click(message, "council_open", place.bob, value=value)).acked
+        await place.dispatcher.tasks.settled()
+        assert place.told(place.bob) == [NOT_HERE] * 5
+        await place.slack.click(message, "council_open", place.bob, value=f"{own}:99")
+        await place.dispatcher.tasks.settled()
+        missing = "This member's answer is not on record."
+        assert place.told(place.bob)[-1] == missing
 
 
-class TestRefusals:
-    """What Slack doesn't allow, and what breaks."""
+async def test_where_slack_refuses_the_thread_the_click_is_still_answered(tmp_path: Path) -> None:
+    """Through the click's response URL."""
+    async with at_work(tmp_path) as place:
+        card = await place.ask()
+        place.slack.fail("chat.postEphemeral", "user_not_in_channel", times=ALWAYS)
+        await place.slack.click(digest(place, card), "council_open", place.bob)
+        await place.dispatcher.tasks.settled()
+        [shown] = place.slack.ephemerals(place.general, place.bob)
+        assert (shown.via, SAID in shown.text) == ("response_url", True)
 
-    async def test_where_the_bot_is_no_member_only_the_asker_is_told(self, tmp_path: Path) -> None:
-        """With what to do about it."""
-        async with at_work(tmp_path, without=frozenset({"chat:write.public"})) as place:
-            closed = place.slack.add_channel("closed", place.ada, bot=False)
-            assert (await place.slack.slash(closed, place.ada, "/council", "Shard?")).acked
-            said = await place.until_told(place.ada, closed)
-            assert "the bot isn't in this channel; invite it with /invite" in said
-            assert place.slack.messages(closed) == []
 
-    @pytest.mark.parametrize(
-        ("scope", "act", "said"),
-        [
-            ("im:write", "private", "That isn't possible: the scope im:write is missing."),
-            ("files:write", "transcript", "That isn't possible: the scope files:write is missing."),
-            (
-                "chat:write",
-                "ask",
-                "The council can't post here: the scope chat:write is missing. Your question was cancelled.",
-            ),
-        ],
-    )
-    async def test_a_missing_scope_is_named_to_the_person_who_needs_it(
-        self, tmp_path: Path, scope: str, act: str, said: str
-    ) -> None:
-        """Nothing else breaks."""
-        async with at_work(tmp_path, without=frozenset({scope})) as place:
-            match act:
-                case "private" | "ask":
-                    text = "--private Shard?" if act == "private" else "Shard?"
-                    await place.slack.slash(place.general, place.ada, "/council", text)
-                case _:
-                    await place.slack.click(await place.ask(), "council_transcript", place.ada)
-            assert await place.until_told(place.ada) == said
-            await place.dispatcher.tasks.settled()
+async def test_where_the_bot_is_no_member_only_the_asker_is_told(tmp_path: Path) -> None:
+    """With what to do about it."""
+    async with at_work(tmp_path, without=frozenset({"chat:write.public"})) as place:
+        closed = place.slack.add_channel("closed", place.ada, bot=False)
+        assert (await place.slack.slash(closed, place.ada, "/council", "Shard?")).acked
+        said = await place.until_told(place.ada, closed)
+        assert "the bot isn't in this channel; invite it with /invite" in said
+        assert place.slack.messages(closed) == []
 
-    async def test_slow_direct_messages_refuse_a_private_run(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Otherwise Slack's 3 s would pass."""
-        monkeypatch.setattr("bot.slack.replies.LOOKUP_SECONDS", 0.02)
-        async with at_work(tmp_path) as place:
-            place.slack.fail("conversations.open", delay=0.1)
-            assert (await place.slack.slash(place.general, place.ada, "/council", "--private So?")).acked
-            assert (await place.until_told(place.ada)).startswith("Slack took too long to open your")
-            assert place.council.calls == []
 
-    @pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
-    async def test_a_wrong_token_ends_the_start(self, tmp_path: Path, wrong: str) -> None:
-        """With a reason, without endless attempts."""
-        async with at_work(tmp_path) as place:
-            tokens: dict[str, Any] = {
-                "bot_token": place.slack.token,
-                "app_token": place.slack.app_token,
-                wrong: "xoxb-no",
-            }
-            access = SlackAccess(**tokens, api_url=place.slack.api_url)
-            bot = SlackBot(place.dispatcher, open_lookup(place.library), access)
-            with pytest.raises(VenueError, match="Slack doesn't accept the token"):
-                await bot.__aenter__()
+@pytest.mark.parametrize(
+    ("scope", "act", "said"),
+    [
+        ("im:write", "private", "That isn't possible: the scope im:write is missing."),
+        ("files:write", "transcript", "That isn't possible: the scope files:write is missing."),
+        (
+            "chat:write",
+            "ask",
+            "The council can't post here: the scope chat:write is missing. Your question was cancelled.",
+        ),
+    ],
+)
+async def test_a_missing_scope_is_named_to_the_person_who_needs_it(
+    tmp_path: Path, scope: str, act: str, said: str
+) -> None:
+    """Nothing else breaks."""
+    async with at_work(tmp_path, without=frozenset({scope})) as place:
+        match act:
+            case "private" | "ask":
+                text = "--private Shard?" if act == "private" else "Shard?"
+                await place.slack.slash(place.general, place.ada, "/council", text)
+            case _:
+                await place.slack.click(await place.ask(), "council_transcript", place.ada)
+        assert await place.until_told(place.ada) == said
+        await place.dispatcher.tasks.settled()
 
-    def test_a_server_without_a_secret_is_refused(self) -> None:
-        """It would accept anybody's requests."""
-        access = SlackAccess(bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
-        with pytest.raises(ValueError, match="signing_secret"):
-            SlackBot(cast("Dispatcher", None), cast("Lookup", None), access)
+
+async def test_slow_direct_messages_refuse_a_private_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise Slack's 3 s would pass."""
+    monkeypatch.setattr("bot.slack.replies.LOOKUP_SECONDS", 0.02)
+    async with at_work(tmp_path) as place:
+        place.slack.fail("conversations.open", delay=0.1)
+        assert (await place.slack.slash(place.general, place.ada, "/council", "--private So?")).acked
+        assert (await place.until_told(place.ada)).startswith("Slack took too long to open your")
+        assert place.council.calls == []
+
+
+@pytest.mark.parametrize("wrong", ["bot_token", "app_token"])
+async def test_a_wrong_token_ends_the_start(tmp_path: Path, wrong: str) -> None:
+    """With a reason, without endless attempts."""
+    async with at_work(tmp_path) as place:
+        tokens: dict[str, Any] = {
+            "bot_token": place.slack.token,
+            "app_token": place.slack.app_token,
+            wrong: "xoxb-no",
+        }
+        access = SlackAccess(**tokens, api_url=place.slack.api_url)
+        bot = SlackBot(place.dispatcher, open_lookup(place.library), access)
+        with pytest.raises(VenueError, match="Slack doesn't accept the token"):
+            await bot.__aenter__()
+
+
+def test_a_server_without_a_secret_is_refused() -> None:
+    """It would accept anybody's requests."""
+    access = SlackAccess(bot_token="xoxb-1", http_port=3000)  # noqa: S106 - no real token
+    with pytest.raises(ValueError, match="signing_secret"):
+        SlackBot(cast("Dispatcher", None), cast("Lookup", None), access)
 
 
 async def test_a_form_that_slack_refuses_leaves_the_vote_counted(tmp_path: Path) -> None:

@@ -28,41 +28,36 @@ async def card_in(place: Place, channel: Channel, thread: str) -> Message:
     return next(m for m in shown if "council_again" in {e["action_id"] for e, _ in m.elements()})
 
 
-class TestThread:
-    """A mention in a human thread."""
-
-    async def test_without_the_scope_a_private_channel_is_not_read(self, tmp_path: Path) -> None:
-        """The card says so in a line, and Slack isn't asked for anything."""
-        async with at_work(tmp_path) as place:
-            channel = place.slack.add_channel("quiet", place.ada, place.bob, kind="private")
-            first, people = discuss(place, 5, channel)
-            await place.slack.mention(channel, people[0], "What now?", thread_ts=first.ts)
-            card = (await card_in(place, channel, first.ts)).text
-            why = "the scopes channels:history and groups:history are missing"
-            assert f"Read only the question, not this thread: {why}." in card
-            assert read_by(place.council) == []
-            assert place.slack.calls("conversations.replies") == []
-
-    async def test_a_private_channel_needs_its_own_scope(self, tmp_path: Path) -> None:
-        """Slack names it."""
-        async with at_work(tmp_path, scopes=frozenset({"channels:history"})) as place:
-            channel = place.slack.add_channel("quiet", place.ada, place.bob, kind="private")
-            first, people = discuss(place, 5, channel)
-            await place.slack.mention(channel, people[0], "What now?", thread_ts=first.ts)
-            card = (await card_in(place, channel, first.ts)).text
-            assert "not this thread: the scope groups:history is missing." in card
+async def test_without_the_scope_a_private_channel_is_not_read(tmp_path: Path) -> None:
+    """The card says so in a line, and Slack isn't asked for anything."""
+    async with at_work(tmp_path) as place:
+        channel = place.slack.add_channel("quiet", place.ada, place.bob, kind="private")
+        first, people = discuss(place, 5, channel)
+        await place.slack.mention(channel, people[0], "What now?", thread_ts=first.ts)
+        card = (await card_in(place, channel, first.ts)).text
+        why = "the scopes channels:history and groups:history are missing"
+        assert f"Read only the question, not this thread: {why}." in card
+        assert read_by(place.council) == []
+        assert place.slack.calls("conversations.replies") == []
 
 
-class TestTrouble:
-    """Slack doesn't return the thread."""
+async def test_a_private_channel_needs_its_own_scope(tmp_path: Path) -> None:
+    """Slack names it."""
+    async with at_work(tmp_path, scopes=frozenset({"channels:history"})) as place:
+        channel = place.slack.add_channel("quiet", place.ada, place.bob, kind="private")
+        first, people = discuss(place, 5, channel)
+        await place.slack.mention(channel, people[0], "What now?", thread_ts=first.ts)
+        card = (await card_in(place, channel, first.ts)).text
+        assert "not this thread: the scope groups:history is missing." in card
 
-    async def test_a_thread_of_thousands_is_not_read(self, tmp_path: Path) -> None:
-        """Slack begins with the oldest, and the last would take too many calls."""
-        async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
-            first = place.slack.post(place.general, place.ada, "A long story.")
-            for number in range(PAGE * MOST_PAGES):
-                place.slack.post(place.general, place.ada, f"{number}", thread_ts=first.ts)
-            await place.slack.mention(place.general, place.ada, "What now?", thread_ts=first.ts)
-            card = (await card_in(place, place.general, first.ts)).text
-            assert "not this thread: it is too long." in card
-            assert len(place.slack.calls("conversations.replies")) == MOST_PAGES
+
+async def test_a_thread_of_thousands_is_not_read(tmp_path: Path) -> None:
+    """Slack begins with the oldest, and the last would take too many calls."""
+    async with at_work(tmp_path, scopes=frozenset(THREADS)) as place:
+        first = place.slack.post(place.general, place.ada, "A long story.")
+        for number in range(PAGE * MOST_PAGES):
+            place.slack.post(place.general, place.ada, f"{number}", thread_ts=first.ts)
+        await place.slack.mention(place.general, place.ada, "What now?", thread_ts=first.ts)
+        card = (await card_in(place, place.general, first.ts)).text
+        assert "not this thread: it is too long." in card
+        assert len(place.slack.calls("conversations.replies")) == MOST_PAGES

@@ -165,28 +165,26 @@ async def test_a_connection_that_is_refused_carried_nothing_out() -> None:
         assert (str(error), error.is_lost) == ("Slack can't be reached", False)
 
 
-class TestAccess:
-    """Whether a token's refusal is final."""
+def test_a_refusal_that_lasts_a_minute_is_final() -> None:
+    """For either token."""
+    now = [0.0]
+    installation = Installation(lambda: now[0])
+    installation.refused("bot", "invalid_auth")
+    now[0] = 59.0
+    installation.refused("bot", "invalid_auth")
+    installation.refused("app", "token_revoked")
+    assert not installation.code
+    now[0] = 60.0
+    installation.refused("bot", "account_inactive")
+    assert installation.code == "account_inactive"
 
-    def test_a_refusal_that_lasts_a_minute_is_final(self) -> None:
-        """For either token."""
-        now = [0.0]
-        installation = Installation(lambda: now[0])
-        installation.refused("bot", "invalid_auth")
-        now[0] = 59.0
-        installation.refused("bot", "invalid_auth")
-        installation.refused("app", "token_revoked")
-        assert not installation.code
-        now[0] = 60.0
-        installation.refused("bot", "account_inactive")
-        assert installation.code == "account_inactive"
 
-    def test_a_refusal_that_passes_is_forgotten(self) -> None:
-        """An accepted call shows that the token is valid."""
-        now = [0.0]
-        installation = Installation(lambda: now[0])
-        installation.refused("bot", "invalid_auth")
-        installation.accepted("bot")
-        now[0] = 60.0
-        installation.refused("bot", "invalid_auth")
-        assert not installation.code
+def test_a_refusal_that_passes_is_forgotten() -> None:
+    """An accepted call shows that the token is valid."""
+    now = [0.0]
+    installation = Installation(lambda: now[0])
+    installation.refused("bot", "invalid_auth")
+    installation.accepted("bot")
+    now[0] = 60.0
+    installation.refused("bot", "invalid_auth")
+    assert not installation.code

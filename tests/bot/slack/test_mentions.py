@@ -37,201 +37,204 @@ async def told(place: Place) -> list[Message]:
     return place.slack.told(place.ada)
 
 
-class TestLostResponses:
-    """What the asker sees, with the run shown to its end each time."""
-
-    @pytest.mark.parametrize(
-        ("breaks", "applied"), [({"breaks": "reset"}, True), ({"status": 502}, False)]
-    )
-    async def test_a_mention_that_may_be_there_is_posted_by_slack_itself(
-        self, tmp_path: Path, breaks: dict[str, object], *, applied: bool
-    ) -> None:
-        """Once more, three minutes later, in the thread and with the link."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, says=DONE, applied=applied, **breaks)  # pyright: ignore[reportArgumentType] - named per test
-            mentions = await told(place)
-            assert len(mentions) == 1 + applied
-            assert {each.thread_ts for each in mentions} == {card.ts}
-            assert {each.text for each in mentions} == {mentions[-1].text}
-            assert "|See the card>" in mentions[-1].text
-            assert mentions[-1].posted_at - card.history[-1].at >= AHEAD_SECONDS - 1
-            assert (await place.run(card)).delivery == "shown"
-
-    @pytest.mark.parametrize(("method", "applied"), pairs([POST, SCHEDULE, LIST], [True, False]))
-    async def test_however_many_responses_are_lost_it_comes_once_or_twice(
-        self, tmp_path: Path, method: str, *, applied: bool
-    ) -> None:
-        """All responses of each method involved, for a minute."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
-            if method == LIST:
-                place.slack.fail(SCHEDULE, breaks="reset", applied=applied)
-            place.slack.fail(
-                method, breaks="reset", applied=applied, seconds=60, says=DONE * (method == POST)
-            )
-            assert len(await told(place)) == 1 + applied
-            assert (await place.run(card)).delivery == "shown"
-
-    async def test_what_slack_has_accepted_is_not_requested_again(self, tmp_path: Path) -> None:
-        """The response is lost, but the message is listed."""
-        async with answering(tmp_path) as (place, _):
-            place.slack.fail(POST, breaks="reset", says=DONE)
-            place.slack.fail(SCHEDULE, breaks="reset", applied=True)
-            assert len(await told(place)) == 1
-            assert len(place.slack.calls(SCHEDULE)) == 1
-            assert len(place.slack.calls(LIST)) == 1
-
-    async def test_a_mention_that_nobody_can_look_up_counts_as_sent(self, tmp_path: Path) -> None:
-        """Slack's list can't be read until it is too late: one more mention might be the third."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
-            place.slack.fail(SCHEDULE, breaks="reset", applied=True)
-            place.slack.fail(LIST, "missing_scope", times=ALWAYS)
-            assert len(await told(place)) == 2
-            assert len(place.slack.calls(SCHEDULE)) == 1
-            assert (await place.run(card)).delivery == "shown"
-
-    async def test_a_refusal_to_schedule_falls_back_to_the_next_place(self, tmp_path: Path) -> None:
-        """The thread takes no replies any more, so the mention is posted beside the card."""
-        async with answering(tmp_path) as (place, card):
-            lost = place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
-            place.slack.fail(SCHEDULE, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
-            place.council.release(CHAIRMAN)
-            await place.slack.until(lambda: lost.hits)
-            place.slack.fail(POST, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
-            first, second = await told(place)
-            assert (first.thread_ts, second.thread_ts) == (card.ts, None)
-
-    @pytest.mark.parametrize(
-        ("refusal", "applied"), pairs(["time_in_past", "a_new_error"], [True, False])
-    )
-    async def test_where_slack_schedules_nothing_the_mention_is_posted_once_more(
-        self, tmp_path: Path, refusal: str, *, applied: bool
-    ) -> None:
-        """A clock three minutes slow suffices. The card is there, so no other takes its place."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
-            place.slack.fail(SCHEDULE, refusal, times=ALWAYS)
-            mentions = await told(place)
-            assert len(mentions) == 1 + applied
-            assert {each.thread_ts for each in mentions} == {card.ts}
-            assert place.cards(place.general) == [card]
-            assert (await place.run(card)).delivery == "shown"
-
-    async def test_a_new_card_comes_without_a_second_mention_above(self, tmp_path: Path) -> None:
-        """The scheduled mention follows below it."""
-        async with answering(tmp_path) as (place, card):
-            place.slack.delete_thread(card)
-            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
-            first, second = await told(place)
-            with_mention, without = place.cards(place.general)
-            assert (first, second.thread_ts) == (with_mention, without.ts)
-            assert ANSWER in blocks_text(without.blocks)
-            assert (await place.run(without)).origin.message == without.ts
-
-    async def test_a_direct_message_is_repeated_like_that_as_well(self, tmp_path: Path) -> None:
-        """Its pages have no mention; the scheduled one follows below them."""
-        async with answering(tmp_path) as (place, _):
-            direct = place.slack.world.open_im(place.slack.team, place.ada.id)
-            for method in ("chat.update", POST):
-                place.slack.fail(method, "channel_not_found", channel=place.general.id, times=ALWAYS)
-            place.slack.fail(POST, breaks="reset", applied=True, channel=direct.id, says=DONE)
-            first, second = await told(place)
-            with_mention, without = place.cards(direct)
-            assert (first, second.thread_ts) == (with_mention, without.ts)
-            assert ANSWER in blocks_text(without.blocks)
-            assert (await run_of(place)).delivery == "shown"
+@pytest.mark.parametrize(("breaks", "applied"), [({"breaks": "reset"}, True), ({"status": 502}, False)])
+async def test_a_mention_that_may_be_there_is_posted_by_slack_itself(
+    tmp_path: Path, breaks: dict[str, object], *, applied: bool
+) -> None:
+    """Once more, three minutes later, in the thread and with the link."""
+    async with answering(tmp_path) as (place, card):
+        place.slack.fail(POST, says=DONE, applied=applied, **breaks)  # pyright: ignore[reportArgumentType] - named per test
+        mentions = await told(place)
+        assert len(mentions) == 1 + applied
+        assert {each.thread_ts for each in mentions} == {card.ts}
+        assert {each.text for each in mentions} == {mentions[-1].text}
+        assert "|See the card>" in mentions[-1].text
+        assert mentions[-1].posted_at - card.history[-1].at >= AHEAD_SECONDS - 1
+        assert (await place.run(card)).delivery == "shown"
 
 
-class TestRestarts:
-    """Records of an earlier process."""
+@pytest.mark.parametrize(("method", "applied"), pairs([POST, SCHEDULE, LIST], [True, False]))
+async def test_however_many_responses_are_lost_it_comes_once_or_twice(
+    tmp_path: Path, method: str, *, applied: bool
+) -> None:
+    """All responses of each method involved, for a minute."""
+    async with answering(tmp_path) as (place, card):
+        place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
+        if method == LIST:
+            place.slack.fail(SCHEDULE, breaks="reset", applied=applied)
+        place.slack.fail(
+            method, breaks="reset", applied=applied, seconds=60, says=DONE * (method == POST)
+        )
+        assert len(await told(place)) == 1 + applied
+        assert (await place.run(card)).delivery == "shown"
 
-    async def test_a_mention_is_recorded_before_it_is_sent(self, tmp_path: Path) -> None:
-        """If the process dies now, the mention may have arrived."""
-        async with answering(tmp_path) as (place, card):
-            fault = place.slack.fail(POST, breaks="hang", says=DONE)
-            place.council.release(CHAIRMAN)
-            await place.slack.until(lambda: fault.hits)
-            assert (await place.run(card)).telling.begun == 1
-            fault.release()
-            await place.dispatcher.tasks.settled()
-            assert (await place.run(card)).telling.possibly_posted == 1
 
-    @pytest.mark.parametrize(
-        ("known", "posted", "scheduled"),
-        [
-            (MentionState(), 1, 0),
-            (MentionState(begun=1), 1, 0),
-            (MentionState(lost=1), 0, 1),
-            (MentionState(begun=2), 0, 0),
-            (MentionState(begun=1, lost=1), 0, 0),
-        ],
-    )
-    async def test_it_continues_from_there(
-        self, tmp_path: Path, known: MentionState, posted: int, scheduled: int
-    ) -> None:
-        """One that may be there twice isn't sent a third time."""
-        async with at_work(tmp_path) as place:
-            await tell(place, known)
-            assert (len(place.slack.calls(POST)), len(place.slack.calls(SCHEDULE))) == (
-                posted,
-                scheduled,
-            )
+async def test_what_slack_has_accepted_is_not_requested_again(tmp_path: Path) -> None:
+    """The response is lost, but the message is listed."""
+    async with answering(tmp_path) as (place, _):
+        place.slack.fail(POST, breaks="reset", says=DONE)
+        place.slack.fail(SCHEDULE, breaks="reset", applied=True)
+        assert len(await told(place)) == 1
+        assert len(place.slack.calls(SCHEDULE)) == 1
+        assert len(place.slack.calls(LIST)) == 1
 
-    @pytest.mark.parametrize(
-        ("is_there", "ahead", "asked", "told"),
-        [(True, 100, 0, 1), (False, 100, 1, 1), (True, -10, 0, 1), (False, -10, 0, 0)],
-    )
-    async def test_a_scheduled_mention_is_looked_up(
-        self, tmp_path: Path, ahead: int, asked: int, told: int, *, is_there: bool
-    ) -> None:
-        """It is scheduled again only if Slack certainly hasn't taken it."""
-        async with at_work(tmp_path) as place:
-            post_at = int(place.clock()) + ahead
-            if is_there:
-                content = {"text": f"<@{place.ada.id}> {DONE}", "blocks": None}
-                place.clock.advance(-1000)
-                place.slack.api.board.schedule(place.slack.team, place.general, content, post_at)
-                place.clock.advance(1000)
-            kept = await tell(place, MentionState(lost=1, post_at=post_at))
-            place.clock.advance(AHEAD_SECONDS)
-            assert len(place.slack.calls(SCHEDULE)) == asked
-            assert len(place.slack.told(place.ada)) == told
-            assert len(kept) == 1
 
-    async def test_a_third_lost_response_is_never_risked(self, tmp_path: Path) -> None:
-        """An earlier process died at one, and this one's response is lost."""
-        async with at_work(tmp_path) as place:
-            place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
-            assert await tell(place, MentionState(begun=1)) == [""]
-            assert len(place.slack.told(place.ada)) == 1
-            assert place.slack.calls(SCHEDULE) == []
+async def test_a_mention_that_nobody_can_look_up_counts_as_sent(tmp_path: Path) -> None:
+    """Slack's list can't be read until it is too late: one more mention might be the third."""
+    async with answering(tmp_path) as (place, card):
+        place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+        place.slack.fail(SCHEDULE, breaks="reset", applied=True)
+        place.slack.fail(LIST, "missing_scope", times=ALWAYS)
+        assert len(await told(place)) == 2
+        assert len(place.slack.calls(SCHEDULE)) == 1
+        assert (await place.run(card)).delivery == "shown"
 
-    async def test_two_mentions_are_never_scheduled_for_the_same_second(self, tmp_path: Path) -> None:
-        """The second identifies them."""
-        async with at_work(tmp_path) as place:
-            await asyncio.gather(*(tell(place, MentionState(lost=1), run=str(n)) for n in range(4)))
-            times = [call.arguments["post_at"] for call in place.slack.calls(SCHEDULE)]
-            assert len(set(times)) == len(times) == 4
 
-    async def test_a_refusal_leaves_nothing_on_record(self, tmp_path: Path) -> None:
-        """The asker certainly wasn't told, so the next place is tried as if it were the first."""
-        async with at_work(tmp_path) as place:
-            place.slack.fail(POST, "restricted_action", times=2)
-            noted: list[MentionState] = []
-            with pytest.raises(NotAllowed):
-                await tell(place, MentionState(), noted=noted)
-            assert noted == [MentionState(begun=1), MentionState()] * 2
+async def test_a_refusal_to_schedule_falls_back_to_the_next_place(tmp_path: Path) -> None:
+    """The thread takes no replies any more, so the mention is posted beside the card."""
+    async with answering(tmp_path) as (place, card):
+        lost = place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+        place.slack.fail(SCHEDULE, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
+        place.council.release(CHAIRMAN)
+        await place.slack.until(lambda: lost.hits)
+        place.slack.fail(POST, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
+        first, second = await told(place)
+        assert (first.thread_ts, second.thread_ts) == (card.ts, None)
 
-    async def test_a_slack_that_takes_no_mention_for_long_leaves_it_untold(self, tmp_path: Path) -> None:
-        """It is tried again later, since nothing was carried out."""
-        async with at_work(tmp_path) as place:
-            place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
-            place.slack.fail(POST, "service_unavailable", times=ALWAYS)
-            noted: list[MentionState] = []
-            with pytest.raises(Unreachable):
-                await tell(place, MentionState(lost=1), noted=noted)
-            assert noted[-1] == MentionState(lost=1)
+
+@pytest.mark.parametrize(("refusal", "applied"), pairs(["time_in_past", "a_new_error"], [True, False]))
+async def test_where_slack_schedules_nothing_the_mention_is_posted_once_more(
+    tmp_path: Path, refusal: str, *, applied: bool
+) -> None:
+    """A clock three minutes slow suffices. The card is there, so no other takes its place."""
+    async with answering(tmp_path) as (place, card):
+        place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
+        place.slack.fail(SCHEDULE, refusal, times=ALWAYS)
+        mentions = await told(place)
+        assert len(mentions) == 1 + applied
+        assert {each.thread_ts for each in mentions} == {card.ts}
+        assert place.cards(place.general) == [card]
+        assert (await place.run(card)).delivery == "shown"
+
+
+async def test_a_new_card_comes_without_a_second_mention_above(tmp_path: Path) -> None:
+    """The scheduled mention follows below it."""
+    async with answering(tmp_path) as (place, card):
+        place.slack.delete_thread(card)
+        place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+        first, second = await told(place)
+        with_mention, without = place.cards(place.general)
+        assert (first, second.thread_ts) == (with_mention, without.ts)
+        assert ANSWER in blocks_text(without.blocks)
+        assert (await place.run(without)).origin.message == without.ts
+
+
+async def test_a_direct_message_is_repeated_like_that_as_well(tmp_path: Path) -> None:
+    """Its pages have no mention; the scheduled one follows below them."""
+    async with answering(tmp_path) as (place, _):
+        direct = place.slack.world.open_im(place.slack.team, place.ada.id)
+        for method in ("chat.update", POST):
+            place.slack.fail(method, "channel_not_found", channel=place.general.id, times=ALWAYS)
+        place.slack.fail(POST, breaks="reset", applied=True, channel=direct.id, says=DONE)
+        first, second = await told(place)
+        with_mention, without = place.cards(direct)
+        assert (first, second.thread_ts) == (with_mention, without.ts)
+        assert ANSWER in blocks_text(without.blocks)
+        assert (await run_of(place)).delivery == "shown"
+
+
+async def test_a_mention_is_recorded_before_it_is_sent(tmp_path: Path) -> None:
+    """If the process dies now, the mention may have arrived."""
+    async with answering(tmp_path) as (place, card):
+        fault = place.slack.fail(POST, breaks="hang", says=DONE)
+        place.council.release(CHAIRMAN)
+        await place.slack.until(lambda: fault.hits)
+        assert (await place.run(card)).telling.begun == 1
+        fault.release()
+        await place.dispatcher.tasks.settled()
+        assert (await place.run(card)).telling.possibly_posted == 1
+
+
+@pytest.mark.parametrize(
+    ("known", "posted", "scheduled"),
+    [
+        (MentionState(), 1, 0),
+        (MentionState(begun=1), 1, 0),
+        (MentionState(lost=1), 0, 1),
+        (MentionState(begun=2), 0, 0),
+        (MentionState(begun=1, lost=1), 0, 0),
+    ],
+)
+async def test_it_continues_from_there(
+    tmp_path: Path, known: MentionState, posted: int, scheduled: int
+) -> None:
+    """One that may be there twice isn't sent a third time."""
+    async with at_work(tmp_path) as place:
+        await tell(place, known)
+        assert (len(place.slack.calls(POST)), len(place.slack.calls(SCHEDULE))) == (
+            posted,
+            scheduled,
+        )
+
+
+@pytest.mark.parametrize(
+    ("is_there", "ahead", "asked", "told"),
+    [(True, 100, 0, 1), (False, 100, 1, 1), (True, -10, 0, 1), (False, -10, 0, 0)],
+)
+async def test_a_scheduled_mention_is_looked_up(
+    tmp_path: Path, ahead: int, asked: int, told: int, *, is_there: bool
+) -> None:
+    """It is scheduled again only if Slack certainly hasn't taken it."""
+    async with at_work(tmp_path) as place:
+        post_at = int(place.clock()) + ahead
+        if is_there:
+            content = {"text": f"<@{place.ada.id}> {DONE}", "blocks": None}
+            place.clock.advance(-1000)
+            place.slack.api.board.schedule(place.slack.team, place.general, content, post_at)
+            place.clock.advance(1000)
+        kept = await tell(place, MentionState(lost=1, post_at=post_at))
+        place.clock.advance(AHEAD_SECONDS)
+        assert len(place.slack.calls(SCHEDULE)) == asked
+        assert len(place.slack.told(place.ada)) == told
+        assert len(kept) == 1
+
+
+async def test_a_third_lost_response_is_never_risked(tmp_path: Path) -> None:
+    """An earlier process died at one, and this one's response is lost."""
+    async with at_work(tmp_path) as place:
+        place.slack.fail(POST, breaks="reset", applied=True, says=DONE)
+        assert await tell(place, MentionState(begun=1)) == [""]
+        assert len(place.slack.told(place.ada)) == 1
+        assert place.slack.calls(SCHEDULE) == []
+
+
+async def test_two_mentions_are_never_scheduled_for_the_same_second(tmp_path: Path) -> None:
+    """The second identifies them."""
+    async with at_work(tmp_path) as place:
+        await asyncio.gather(*(tell(place, MentionState(lost=1), run=str(n)) for n in range(4)))
+        times = [call.arguments["post_at"] for call in place.slack.calls(SCHEDULE)]
+        assert len(set(times)) == len(times) == 4
+
+
+async def test_a_refusal_leaves_nothing_on_record(tmp_path: Path) -> None:
+    """The asker certainly wasn't told, so the next place is tried as if it were the first."""
+    async with at_work(tmp_path) as place:
+        place.slack.fail(POST, "restricted_action", times=2)
+        noted: list[MentionState] = []
+        with pytest.raises(NotAllowed):
+            await tell(place, MentionState(), noted=noted)
+        assert noted == [MentionState(begun=1), MentionState()] * 2
+
+
+async def test_a_slack_that_takes_no_mention_for_long_leaves_it_untold(tmp_path: Path) -> None:
+    """It is tried again later, since nothing was carried out."""
+    async with at_work(tmp_path) as place:
+        place.slack.fail(SCHEDULE, breaks="reset", times=ALWAYS)
+        place.slack.fail(POST, "service_unavailable", times=ALWAYS)
+        noted: list[MentionState] = []
+        with pytest.raises(Unreachable):
+            await tell(place, MentionState(lost=1), noted=noted)
+        assert noted[-1] == MentionState(lost=1)
 
 
 async def tell(
