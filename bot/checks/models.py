@@ -18,14 +18,13 @@ from bot.config.settings import OPENROUTER
 from bot.view.wording import failures as failures_wording
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
-from council.calls import Call, ChatMessage, RetryBudget
+from council.calls import Call, ChatMessage, RetryBudget, object_schema
 from council.errors import Cause, Failure, ModelError
 from council.models.client import ModelClient, ModelEndpoint
 from council.models.costs import ModelListing, find_listing, most_like, read_listings
 from council.models.refusals import FORMATTED_STREAM, PICTURES, SYSTEM
 from council.models.servers import OTHER_LIMIT, Format, format_part
 from council.profile import Member
-from council.text.json_objects import JsonObject
 from council.usage import Usage, total
 
 PROVIDER, KEY, MODELS, PRICES = "Model provider", "Model key", "Models", "Prices"
@@ -56,12 +55,7 @@ WORD: tuple[ChatMessage, ...] = (
     {"role": "system", "content": "You are asked whether you are there."},
     {"role": "user", "content": "Reply with one word: ready"},
 )
-WORD_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"word": {"type": "string"}},
-    "required": ["word"],
-    "additionalProperties": False,
-}
+WORD_SCHEMA = object_schema(word={"type": "string"})
 
 
 class ModelChecks:
@@ -320,9 +314,8 @@ def _not_listed(
 
 def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Finding:
     said = f"{cause(why)}, {why.status}" if why.status else cause(why)
-    if (
-        why.cause in _NO_LIST
-    ):  # a server may have none: only --live can tell whether its address is right
+    # A server may have none: only --live can tell whether its address is right.
+    if why.cause in _NO_LIST:
         return Finding(
             where,
             f"there is no model list at its /models page ({said})",

@@ -217,7 +217,6 @@ class OnceAMinute(logging.Filter):
 
 
 def _redacted(secrets: Iterable[str]) -> Processor:
-    """Return a structlog processor that hides secrets in every field of a line."""
     hide = Redaction(secrets).hide
 
     def hidden(value: object) -> object:

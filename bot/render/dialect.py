@@ -18,11 +18,11 @@ from rich.cells import cell_len
 
 from bot.render.lenient import needs_a_letter
 from bot.render.parsing import (
+    WEB,
     Env,
     beginning,
     find,
     is_honest,
-    is_web,
     label_of,
     parse_blocks,
     parse_inline,
@@ -180,11 +180,8 @@ def listed(items: Iterable[str], dialect: ChatDialect) -> Nest:
 def heading(content: Sequence[Word], level: int, *, nested: bool = False) -> Text:
     if level <= DEEPEST_HEADING and not nested:
         return Text(tuple(content), f"{'#' * level} ", leads=True)
-    return Text(tuple(_marked(word, "**") for word in content), leads=True)
-
-
-def _marked(word: Word, mark: str) -> Word:
-    return word if mark in word.marks else replace(word, marks=(mark, *word.marks))
+    bold = (each if "**" in each.marks else replace(each, marks=("**", *each.marks)) for each in content)
+    return Text((*bold,), leads=True)
 
 
 def code_span(code: str) -> str:
@@ -303,9 +300,8 @@ class _Reader:
     def _words(self, tokens: Iterable[Token], marks: tuple[str, ...]) -> Iterator[Word]:
         """Return words, each with the marks around it."""
         rest = iter(tokens)
-        opened: list[
-            tuple[str, ...]
-        ] = []  # a stack, because emphasis may be nested deeper than Python's calls
+        # A stack, because emphasis may be nested deeper than Python's calls.
+        opened: list[tuple[str, ...]] = []
         before: Word | None = None
         for token in rest:
             if token.type in _MARKS:
@@ -370,7 +366,7 @@ class _Reader:
         """Return a link; one that is `alone` has no text except its address."""
         label = [*_label(content)]
         shown = _plain(label).strip()
-        web = is_web(target)
+        web = WEB.match(target)
         if web and (alone or not shown or same(shown, target)):
             yield _address(target, self._dialect, marks)
         elif web and is_honest(shown, target):
@@ -383,7 +379,6 @@ class _Reader:
             yield from self._unlinked(label, hidden, marks)
 
     def _unlinked(self, label: list[Token], target: str, marks: tuple[str, ...]) -> tuple[Word, ...]:
-        """Return a link's label as text, and the link's target."""
         said = (*self._words(label, marks),)
         if not target:
             return said
@@ -461,17 +456,8 @@ def _label(tokens: Iterable[Token]) -> Iterator[Token]:
 
 
 def _plain(tokens: Iterable[Token], line_break: str = " ") -> str:
-    return "".join(_plain_leaf(token, line_break) for token in tokens if token.nesting == 0)
-
-
-def _plain_leaf(token: Token, line_break: str) -> str:
-    match token.type:
-        case "softbreak":
-            return " "
-        case "hardbreak":
-            return line_break
-        case _:
-            return token.content
+    breaks = {"softbreak": " ", "hardbreak": line_break}
+    return "".join(breaks.get(each.type, each.content) for each in tokens if each.nesting == 0)
 
 
 def grid_of(table: m.Table, dialect: ChatDialect) -> Grid:

@@ -47,7 +47,6 @@ _SCAN, _GLANCE = 100, 1_000  # characters searched for a unit of work, by a patt
 
 
 def read_formulas(parser: MarkdownIt) -> MarkdownIt:
-    """Make a parser, which has an allowance of work, read formulas."""
     parser.block.ruler.before(
         "fence", "formula", _own_paragraph, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )

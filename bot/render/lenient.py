@@ -120,10 +120,7 @@ def _row(row: str, columns: int) -> str:
     if len(_dividers(row)) < columns:
         return row
     if len(row) <= LONGEST_ROW:
-        row = _CODE.sub(
-            lambda span: _PIPE.sub(_escaped, span[0]) if span["code"] else span[0],
-            row,
-        )
+        row = _CODE.sub(lambda span: _PIPE.sub(_escaped, span[0]) if span["code"] else span[0], row)
     for at in reversed(_dividers(row)[columns - 1 :]):
         row = f"{row[:at]}\\{row[at:]}"
     return row
@@ -134,7 +131,6 @@ def _escaped(pipe: re.Match[str]) -> str:
 
 
 def read_leniently(parser: MarkdownIt) -> MarkdownIt:
-    """Make a parser read emphasis and strikethrough as people mean them."""
     parser.inline.ruler.at("emphasis", _as_meant(emphasis.tokenize))
     parser.inline.ruler.at("strikethrough", _as_meant(strikethrough.tokenize))
     return parser

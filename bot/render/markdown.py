@@ -24,7 +24,6 @@ from bot.render.parsing import (
     DEEPEST,
     DEEPEST_INLINE,
     Env,
-    is_exhausted,
     limit_work,
     parse_with,
 )
@@ -86,7 +85,11 @@ def _block(block: m.Block, level: int) -> str:
         case m.Table(header, rows):
             return "\n".join((_row(header), "|" + " --- |" * len(header), *map(_row, rows)))
         case m.Columns(columns):
-            return "\n\n".join(_list(title, items) for title, items in columns)
+            lists = (
+                (f"**{escape(title)}**", "", *(f"- {escape(item, coded=True)}" for item in items))
+                for title, items in columns
+            )
+            return "\n\n".join(map("\n".join, lists))
         case m.Entry():
             return "  \n".join(_entry(block))
         case m.Prose(markdown):
@@ -98,15 +101,10 @@ def _block(block: m.Block, level: int) -> str:
 
 
 def _changed_line(pieces: ChangedLine) -> str:
-    """Return a line with removed words struck through and added ones bold; code stays code."""
     if isinstance(pieces, CodeDiff):
         ticks = "`" * max(3, longest_ticks(pieces.text) + 1)
         return f"{ticks}diff\n{pieces.text}\n{ticks}"
     return "".join(_MARKED[piece.kind].format(_INLINE.sub(_escaped, piece.text)) for piece in pieces)
-
-
-def _list(title: str, items: tuple[str, ...]) -> str:
-    return "\n".join((f"**{escape(title)}**", "", *(f"- {escape(item, coded=True)}" for item in items)))
 
 
 def _entry(entry: m.Entry) -> Iterator[str]:
@@ -211,7 +209,7 @@ def _located(
     tags = {tag.start(1) for tag in _TAG_AHEAD.finditer(content)}
     parser = _INLINE_PARSER if ">" in content else _FORMULA_PARSER
     parser.inline.parse(content, parser, {**env, "text": content, "tags": tags}, [])
-    if is_exhausted(env):
+    if env["work"].inline < 0:  # not all of it was read
         tags = {tag.start() for tag in _TAG.finditer(content)}
     if tags and (label := _LABEL.match(content)):
         tags.add(label.end() - 1)  # once its tags are escaped, it could define a link

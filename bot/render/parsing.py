@@ -52,7 +52,8 @@ _DEFINITIONS = 50
 # An entity ends an address, as in GitHub's Markdown; `&amp;` is the `&` between its arguments.
 _URL = re.compile(r"https?://(?:(?!&(?!amp;)#?\w+;)[^\s<>`*|\\\[\]])+")
 _ENDS_BEFORE = ".,:;!?'\"_~"
-_WEB = re.compile(r"https?://", re.IGNORECASE)
+WEB = re.compile(r"https?://", re.IGNORECASE)
+"""How a link begins that opens the web rather than an app, a mailbox or the text itself."""
 _HOST = re.compile(r"[\w-]+\.[a-z]{2,}", re.IGNORECASE)
 _INVITATION = re.compile(
     r"https?://([\w-]+\.)*(discord\.gg|discord(app)?\.com/invite)(/|$)", re.IGNORECASE
@@ -132,13 +133,7 @@ def label_of(tokens: Iterator[Token]) -> Iterator[Token]:
             yield token
 
 
-def is_exhausted(env: Env) -> bool:
-    """Return whether the allowance for the contents of blocks is used up."""
-    return env["work"].inline < 0
-
-
 def limit_work(parser: MarkdownIt) -> MarkdownIt:
-    """Make a parser stop when a text's allowance is used up."""
     parser.block.ruler.before(
         "table", "limit", _limit_blocks, {"alt": ["paragraph", "reference", "blockquote", "list"]}
     )
@@ -244,11 +239,6 @@ def _trimmed(url: str) -> str:
     return url
 
 
-def is_web(target: str) -> bool:
-    """Return whether a link opens the web rather than to an app, a mailbox or the text itself."""
-    return _WEB.match(target) is not None
-
-
 def same(shown: str, target: str) -> bool:
     """Return whether a link's text is its target."""
     return _bare(shown) == _bare(target)
@@ -267,7 +257,7 @@ def is_honest(shown: str, target: str) -> bool:
 
 
 def _bare(address: str) -> str:
-    return _WEB.sub("", address).removeprefix("www.").rstrip("/").casefold()
+    return WEB.sub("", address).removeprefix("www.").rstrip("/").casefold()
 
 
 def _parser() -> MarkdownIt:

@@ -185,17 +185,14 @@ def _prefix(frames: Sequence[Nest]) -> str:
     return "".join([frame.rest for frame in frames]) if frames else ""
 
 
-def _around(piece: _Piece) -> tuple[str, ...]:
-    return (*piece.around.head, *piece.around.foot) if piece.around else ()
-
-
 def _cost(piece: _Piece, part: Sequence[_Piece], measure: Measure) -> int:
     prefix = _prefix(piece.frames)
     cost = _size(piece.lines, prefix, measure)
     if part and piece.loose:
         cost += measure(f"{prefix}\n")
     if not part or part[-1].around is not piece.around:
-        cost += _size(_around(piece), prefix, measure)
+        around = (*piece.around.head, *piece.around.foot) if piece.around else ()
+        cost += _size(around, prefix, measure)
     return cost
 
 
@@ -301,9 +298,12 @@ def _fitted(words: Iterable[Word], room: int, first: int, measure: Measure) -> I
             continue
         cost = _word_cost(word, line, measure)
         if used + cost > room:
-            kept, line = _broken(line)
-            if kept:
-                yield kept
+            # It is broken at its last space, if it has one.
+            spaces = (at for at in range(len(line) - 1, 0, -1) if line[at].text.isspace())
+            at = next(spaces, len(line))
+            if line:
+                yield line[:at]
+            line = line[at + 1 :]
             used = sum(_word_cost(each, line[:number], measure) for number, each in enumerate(line))
             cost = _word_cost(word, line, measure)
             if line and used + cost > room:
@@ -321,14 +321,6 @@ def _word_cost(word: Word, line: Sequence[Word], measure: Measure) -> int:
     if not word.marks or (line and line[-1].marks == word.marks):
         return measure(word.text)
     return measure(word.text) + 2 * measure("".join(word.marks))
-
-
-def _broken(line: list[Word]) -> tuple[list[Word], list[Word]]:
-    """Break a line at its last space, if any."""
-    for number in range(len(line) - 1, 0, -1):
-        if line[number].text.isspace():
-            return line[:number], line[number + 1 :]
-    return line, []
 
 
 def _short(words: Iterable[Word], room: int, first: int, measure: Measure) -> Iterator[Word]:
@@ -379,7 +371,10 @@ def _joined(part: Sequence[_Piece]) -> Iterator[str]:
         if before is not None and not goes_on:
             yield from _foot(before, prefix(before.frames))
             if piece.loose:
-                yield _prefixed(prefix(_shared(before, piece)), "")
+                pairs = zip(
+                    before.frames, piece.frames[: len(piece.frames) - piece.opened], strict=False
+                )
+                yield _prefixed(prefix([frame for frame, same in pairs if frame is same]), "")
         head = piece.around.head if piece.around and not goes_on else ()
         begun = piece.frames[: len(piece.frames) - piece.opened]
         first = prefix(begun) + "".join(frame.first for frame in piece.frames[len(begun) :])
@@ -396,8 +391,3 @@ def _joined(part: Sequence[_Piece]) -> Iterator[str]:
 
 def _foot(piece: _Piece, prefix: str) -> Iterator[str]:
     return (_prefixed(prefix, line) for line in (piece.around.foot if piece.around else ()))
-
-
-def _shared(before: _Piece, piece: _Piece) -> list[Nest]:
-    pairs = zip(before.frames, piece.frames[: len(piece.frames) - piece.opened], strict=False)
-    return [frame for frame, same in pairs if frame is same]

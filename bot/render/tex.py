@@ -84,8 +84,9 @@ _BEFORE_UNARY = ("start", "unary", "binary", "relation", "open", "comma", "name"
 _NO_BASES = ("binary", "relation", "open", "comma", "gap", "line")
 _FACTORS = ("sign", "number", "name", "big", "fraction")
 _SUPERSCRIPTS = dict(zip("0123456789ni\u2218\u2032", "⁰¹²³⁴⁵⁶⁷⁸⁹ⁿⁱ\u00b0\u2032", strict=True)) | {"": ""}
-_SUBSCRIPTS = dict(zip("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)) | {
-    "": ""
+_SUBSCRIPTS = {
+    "": "",
+    **dict(zip("0123456789aehijklmnoprstuvx", "₀₁₂₃₄₅₆₇₈₉ₐₑₕᵢⱼₖₗₘₙₒₚᵣₛₜᵤᵥₓ", strict=True)),
 }
 _LIMITS = ("inf", "lim", "max", "min", "sup")
 _ROOTS = {"": "√", "3": "∛", "4": "∜"}
@@ -164,7 +165,9 @@ def _of(node: _Node, *, is_base: bool, begins: bool) -> list[_Atom]:
             return _command(node.macroname, [each for each in _arguments(node) if each])
         case _walker.LatexGroupNode(delimiters=("{", "}")):
             atoms = _read(node.nodelist)
-            return [_in_parentheses(atoms)] if is_base and len(atoms) != 1 else atoms
+            if not is_base or len(atoms) == 1:
+                return atoms
+            return [_Atom(f"({_written(atoms, compact=True)})" if atoms else "")]
         case _walker.LatexEnvironmentNode() if begins and node.environmentname in _ALIGNED:
             return _read([each for each in node.nodelist if getattr(each, "specials_chars", "") != "&"])
         case _:
@@ -222,10 +225,6 @@ def _modulo(node: _Node) -> list[_Atom]:
     return [_GAP, _Atom(f"(mod {_compact(node)})")]
 
 
-def _operator(*nodes: _Node) -> list[_Atom]:
-    return _words(nodes[-1], "name")
-
-
 def _words(node: _Node, kind: TokenKind = "sign") -> list[_Atom]:
     """Return words; a space at their ends counts."""
     source = node.latex_verbatim()
@@ -261,7 +260,6 @@ def _fraction(over: _Node, under: _Node) -> list[_Atom]:
 
 
 def _root(*nodes: _Node) -> list[_Atom]:
-    """Return a root of degree 2, 3 or 4."""
     sign, text = _ROOTS.get("".join(map(_compact, nodes[:-1]))), _compact(nodes[-1])
     if not sign or not text:
         raise _UnreadableError
@@ -282,7 +280,6 @@ def _in_alphabet(styles: Sequence[str], node: _Node) -> list[_Atom]:
 
 
 def _styled(character: str, styles: Sequence[str]) -> str:
-    """Return a letter or digit in a mathematical alphabet of Unicode."""
     named = re.sub("LATIN |GREEK |LETTER ", "", name(character, ""))
     for full in (
         each for style in styles for each in (f"MATHEMATICAL {style} {named}", f"{style} {named}")
@@ -342,7 +339,7 @@ _COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {
         )
     },
     **{each: ("{", partial(_delimiter, kind)) for each, kind in _SIDES.items()},
-    "operatorname": ("*{", _operator),
+    "operatorname": ("*{", lambda *nodes: _words(nodes[-1], "name")),
     "pmod": ("{", _modulo),
     "sqrt": ("[{", _root),
     "\\": ("*[", lambda *_: [_Atom("\n", "line")]),
@@ -352,10 +349,6 @@ _COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {
 
 def _significant(atoms: Iterable[_Atom]) -> list[_Atom]:
     return [atom for atom in atoms if atom.kind not in ("space", "gap")]
-
-
-def _in_parentheses(atoms: Sequence[_Atom]) -> _Atom:
-    return _Atom(f"({_written(atoms, compact=True)})" if atoms else "")
 
 
 def _is_product(atoms: Sequence[_Atom]) -> bool:

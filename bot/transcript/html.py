@@ -21,14 +21,13 @@ from bot.transcript import prose
 from bot.transcript.markdown import NO_ANSWER, answered, begun, question, questions
 from bot.view import message as m
 from bot.view.run import RunView, Seat
-from bot.view.thread import record
+from bot.view.thread import record, score_of
 from bot.view.wording import figures
 from bot.view.wording.card import agreement
 from bot.view.wording.doors import program
 from council.consultation import HIGHEST
 from council.document.changes import words_changed
 from council.document.conversation import Conversation
-from council.document.results import MemberAnswer
 from council.text import clip, language_tag
 from council.usage import total
 
@@ -268,7 +267,6 @@ _CROWD = 120.0  # the most room for votes at one place
 _LONGEST_LABEL = 46
 _BAR = 12
 
-_DOT = Markup('<circle cx="{0:g}" cy="{1:g}" r="{2:g}" class="vote"/>')
 _TRIANGLE = Markup('<path d="M{0:g} {1:g}L{2:g} {3:g}H{4:g}Z" class="mean"/>')
 
 
@@ -295,14 +293,10 @@ def drawings(view: RunView) -> Iterator[Chart]:
         note = "Words removed to the left, words added to the right."
         whose = "member\u2019s corrections" if several else "correction"
         yield Chart(f"How much each {whose} changed", _moves(answered), note)
-    scores = ((seat.short, _score(seat.answer), _score(seat.correction)) for seat in view.ranked)
+    scores = ((seat.short, score_of(seat.answer), score_of(seat.correction)) for seat in view.ranked)
     if sure := [each for each in scores if any(each[1:])]:
         note = "Its own rating from 1 to 10: the ring before its peers\u2019 critiques, the dot after."
         yield Chart("How sure each member was", _confidences(sure), note)
-
-
-def _score(given: MemberAnswer | None) -> int | None:
-    return given.consultation.confidence.score if given and given.consultation else None
 
 
 def _standings(view: RunView) -> Iterator[Standing]:
@@ -335,7 +329,7 @@ def _positions(standings: Sequence[Standing]) -> Markup:
             for place, letters in _places(votes):
                 for nth, letter in enumerate(letters):
                     x = across(place) + (nth - (len(letters) - 1) / 2) * apart
-                    yield _DOT.format(x, axis, _RADIUS)
+                    yield CIRCLE.format(x, axis, _RADIUS, "vote")
                     yield TEXT.format(x, axis + 3.5, "letter", letter)
             if mean is not None:
                 x, y = across(mean), axis + _RADIUS + 1

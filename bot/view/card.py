@@ -378,7 +378,7 @@ def _by_cause(said: str, missed: Iterable[tuple[str, str]]) -> Iterator[str]:
         concerned[why].append(name)
     for why, names in concerned.items():
         more = len(names) - MOST_NAMED
-        shown = [*names[:MOST_NAMED], wording.more(more)] if more > 1 else names
+        shown = [*names[:MOST_NAMED], f"{more} more"] if more > 1 else names
         number = {"s": "s", "were": "were"} if len(names) > 1 else {"s": "", "were": "was"}
         yield said.format(listing(shown), why, **number)
 
@@ -394,7 +394,7 @@ def _as_many_as_fit(facts: list[str]) -> list[str]:
     lengths = accumulate(len(fact) + len(SEPARATOR) for fact in facts)
     shown = [fact for fact, length in zip(facts, lengths, strict=True) if length <= MISHAPS]
     more = len(facts) - len(shown)
-    return [*shown, wording.more(more)] if more else shown
+    return [*shown, f"{more} more"] if more else shown
 
 
 def _error(view: RunView, error: RunFailed, now: float) -> tuple[Block, ...]:

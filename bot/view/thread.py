@@ -24,6 +24,7 @@ from council.consultation import HIGHEST, Consultation, Debate, fenced, scored_a
 from council.document.results import (
     IterationState,
     JudgeReport,
+    MemberAnswer,
     ObjectionReply,
     RankedAnswer,
     ReviewPoint,
@@ -223,7 +224,7 @@ def text(
 ) -> Iterator[Block]:
     """Return a member's answer, as a consultation if it is one; a correction with what came before."""
     if result.consultation:
-        yield from _consultation(view, result.consultation, _score_of(before))
+        yield from _consultation(view, result.consultation, score_of(before))
     else:
         yield Prose(said)
     if result.unstructured:
@@ -238,7 +239,7 @@ def text(
         yield Pairs(tuple(zip(titles, (cited.url for cited in result.citations), strict=True)))
 
 
-def _score_of(answer: Stage1Result | None) -> int | None:
+def score_of(answer: MemberAnswer | None) -> int | None:
     return answer.consultation.confidence.score if answer and answer.consultation else None
 
 
@@ -558,7 +559,7 @@ def _member(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
         else:
             yield Line("The same, word for word.")
             if made.consultation:
-                yield Pairs((*_sureness(made.consultation, _score_of(answer)),))
+                yield Pairs((*_sureness(made.consultation, score_of(answer)),))
                 yield from _debate(seat.view, made.consultation.debate)
 
 

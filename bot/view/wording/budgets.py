@@ -1,7 +1,7 @@
 """What a question may cost, and what people read of budgets."""
 
 from bot.view.wording.figures import NO_COST, count, dollars, expected
-from council.estimate import Estimate, StageEstimate, StageName
+from council.estimate import Estimate, StageName
 from storage.errors import Used
 from storage.index.statistics import Typical
 from storage.journal.spending import DOLLAR
@@ -17,7 +17,15 @@ _PARTS: dict[StageName, str] = {
 
 
 def dry_run(estimate: Estimate, typical: Typical | None) -> str:
-    rows = [(_PARTS[stage.stage], *_row(stage)) for stage in estimate.stages]
+    rows = [
+        (
+            _PARTS[stage.stage],
+            count(stage.calls, "call"),
+            count(stage.tokens, "token"),
+            amount(stage.cost) if stage.cost else NO_COST,
+        )
+        for stage in estimate.stages
+    ]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = (
         "  " + "  ".join((name.ljust(widths[0]), *map(str.rjust, figures, widths[1:])))
@@ -29,10 +37,7 @@ def dry_run(estimate: Estimate, typical: Typical | None) -> str:
     )
     if estimate.may_skip:
         agreed = amount(estimate.agreed_cost) if estimate.cost else NO_COST
-        lines = (
-            *lines,
-            f"If the answers agree, reviews are skipped: {agreed}.",
-        )
+        lines = (*lines, f"If the answers agree, reviews are skipped: {agreed}.")
     assumed = f"Each reply is assumed to be {count(estimate.reply_tokens, 'token')} long (max_tokens)."
     return "\n".join([said, *lines, assumed, *_reasons(estimate), "Nothing was asked."])
 
@@ -61,11 +66,6 @@ def exactly(limit: float) -> str:
     return f"${dollars}.{rest.ljust(2, '0')}"
 
 
-def _row(stage: StageEstimate) -> tuple[str, str, str]:
-    cost = amount(stage.cost) if stage.cost else NO_COST
-    return count(stage.calls, "call"), count(stage.tokens, "token"), cost
-
-
 OWN_RUN = "That is this request's own max_cost: ask again with a higher one."
 OWN_DAY = "That is the program's own limit, --max-cost-day of its token."
 _WHOSE = {
@@ -76,8 +76,6 @@ _WHOSE = {
     ("workspace", "day"): "The budget of this server or workspace for today",
     ("workspace", "month"): "The budget of this server or workspace for this month",
 }
-
-
 _ROOM = {"day": "at 00:00 UTC", "month": "on the 1st, at 00:00 UTC"}
 
 

@@ -89,10 +89,6 @@ def again(what: str, seconds: float, why: str) -> str:
     return f"{what} {when} ({why})"
 
 
-def more(number: int) -> str:
-    return f"{number} more"
-
-
 def so_far(effort: Iterable[str]) -> str:
     spent, more, later = ", ".join(effort).partition(figures.MORE)
     return f"{spent} so far{more}{later}"

@@ -1,6 +1,6 @@
 """What commands, forms and buttons say: their options, the help, refusals and confirmations."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import ceil
 
 from bot.view.wording.figures import count, duration, listing
@@ -153,14 +153,8 @@ CANCEL = "Cancel"
 
 
 def counted(helpful: int, unhelpful: int) -> str:
-    return ", ".join(_counts(helpful, unhelpful)) or "none"
-
-
-def _counts(helpful: int, unhelpful: int) -> Iterator[str]:
-    if helpful:
-        yield f"{helpful:,} helpful"
-    if unhelpful:
-        yield f"{unhelpful:,} not helpful"
+    votes = ((helpful, "helpful"), (unhelpful, "not helpful"))
+    return ", ".join(f"{number:,} {what}" for number, what in votes if number) or "none"
 
 
 NOT_SAVED = (

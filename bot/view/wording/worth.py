@@ -1,6 +1,7 @@
 """How deep a run went and what the council was worth: on the card, and in a channel's statistics."""
 
-from bot.view.wording.figures import count, dollars
+from bot.view.wording.budgets import amount
+from bot.view.wording.figures import count
 from council.document.results import JudgeReport, RunDepth, Savings
 
 AGAIN_IN_FULL = "Ask again in full"
@@ -76,7 +77,7 @@ def reviewed(depth: RunDepth, *, by_member: bool) -> str:
 
 def about(cost: float) -> str:
     """Return an estimated amount, to the cent where there is one."""
-    said = f"${cost:,.2f}" if cost >= 0.01 else dollars(cost)
+    said = amount(cost)
     return said if said.startswith("under") else f"about {said}"
 
 
