@@ -42,6 +42,11 @@ async def test_a_call_is_ended_with_the_cause_and_none_starts_afterwards() -> No
     with pytest.raises(ModelError) as caught:
         await cancellation.guard(at_once())
     assert caught.value.failure.attempts == 0
+    closed = Cancellation()
+    closed.expire("stage_deadline", after=0.001)
+    closed.close()
+    await asyncio.sleep(0.003)
+    assert closed.cause is None  # a stage that is over can't run out of time
 
 
 async def test_cancelling_an_outer_scope_cancels_the_inner_one() -> None:

@@ -325,6 +325,22 @@ async def test_stop_and_forgetting_reach_a_run_from_another_process(tmp_path: Pa
         assert progress.run.status == "answered"  # by the three members who had answered
 
 
+async def test_an_interrupted_run_is_taken_over_and_continued(tmp_path: Path) -> None:
+    """As soon as its request is there again, before anything else is resumed."""
+    council, again = ScriptedCouncil(held={"stage2.1:openai/gpt-5"}), ScriptedCouncil()
+    async with doorway(tmp_path, council) as place:
+        first = await left(place)
+        await council.until_called("stage2.1:openai/gpt-5")
+    async with doorway(tmp_path, again) as place:
+        async with place.door.asking(CI, BODY) as (run, _):
+            assert run.id == first
+            assert (await place.door.until_over(run.id, CI, 30)).run.status == "answered"
+        await place.door.resume(stdio=False)
+        await place.office.dispatcher.tasks.settled()
+    assert not again.asked("stage1")
+    assert len(again.asked("stage3")) == 1
+
+
 async def test_an_interrupted_run_is_resumed_by_doors_alone(tmp_path: Path) -> None:
     """Whose are those of tokens; a person's run in the same channel is left to `council run`."""
     council = ScriptedCouncil(held={"stage2.1:openai/gpt-5"})
