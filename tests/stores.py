@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, LiteralString
 
 import psycopg
+import pytest
 from psycopg import sql as names
 
 from storage.postgres.opening import open_server
@@ -17,6 +18,11 @@ from storage.stores import Stores
 TABLES: LiteralString = """
 SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1
 """
+
+quick_on_sqlite = pytest.mark.parametrize(
+    "home", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)], indirect=True
+)
+"""For what is the same code in both stores, where other tests try its statements on PostgreSQL."""
 
 
 @dataclass(frozen=True)

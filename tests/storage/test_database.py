@@ -41,12 +41,6 @@ async def keys(database: Database) -> list[str]:
     return [row["key"] for row in await database.read("SELECT key FROM steps ORDER BY key")]
 
 
-async def test_a_write_can_be_read_once_it_returns(database: Database) -> None:
-    """A reader sees what a finished write has committed."""
-    await database.write(step("a"), step("b"))
-    assert await keys(database) == ["a", "b"]
-
-
 async def test_concurrent_writes_share_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A hundred concurrent writers wait for one transaction, not for a hundred."""
     seen = trace_sql(monkeypatch)

@@ -29,7 +29,7 @@ from tests.pairs import pairs, rows
 from tests.storage.examples import NOW, answer, new_id
 from tests.storage.journal.test_journal import BRIEF, call
 from tests.storage.test_bad_disks import room
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")
 SCOPE = Scope.of(HERE)
@@ -203,6 +203,7 @@ async def test_pictures_and_files_go_with_their_question(place: Place) -> None:
     assert place.bytes_hold(f"{WORD}PICTURE") == []
 
 
+@quick_on_sqlite
 async def test_files_of_a_forgotten_question_go_from_its_follow_ups(place: Place) -> None:
     """They were read again with those of somebody else."""
     bob = HERE.model_copy(update={"user": "bob"})
@@ -215,6 +216,7 @@ async def test_files_of_a_forgotten_question_go_from_its_follow_ups(place: Place
     assert await place.count("runs") == 1
 
 
+@quick_on_sqlite
 async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
     """A conversation with only an unfinished or failed run is found by the journal."""
     going = await place.ask(WORD, ends=False)
@@ -310,6 +312,7 @@ async def test_what_a_user_wrote_in_a_thread_goes_from_others_runs(place: Place)
     assert place.audit()[0]["heard_conversations"] == 1
 
 
+@quick_on_sqlite
 async def test_a_users_own_question_and_messages_go_together(place: Place) -> None:
     """Both leave a shared conversation; what others asked and wrote is kept."""
     shared = await place.ask(f"{WORD}?", context=thread("ada", "bob"))
@@ -332,8 +335,13 @@ async def test_a_users_words_are_deleted_in_one_workspace_only(place: Place) -> 
     assert (selection.heard, len(selection.read)) == ((here,), 1)
     assert len((await place.forgetting.select.user("discord", "ada")).heard) == 2
     assert (await place.forgetting.select.user("slack", "ada")).is_empty
+    for platform, workspace in (("discord", "W"), ("discord", "V"), ("slack", "W"), ("discord", None)):
+        await place.ask("Why?", source=Source(platform=platform, workspace=workspace, user="ada"))
+    assert len((await place.forgetting.select.user("discord", "ada", workspace="W")).conversations) == 1
+    assert len((await place.forgetting.select.user("discord", "ada")).conversations) == 3
 
 
+@quick_on_sqlite
 async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) -> None:
     """As after a restore, or when the journal was damaged."""
     read = await place.ask("Whose?", source=BOB, context=thread("ada"))
@@ -345,14 +353,7 @@ async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) 
     assert place.bytes_hold(WORD) == []
 
 
-async def test_a_user_is_one_platforms_and_one_workspaces(place: Place) -> None:
-    """The same id elsewhere is another person; without a workspace, the platform is searched whole."""
-    for platform, workspace in (("discord", "W"), ("discord", "V"), ("slack", "W"), ("discord", None)):
-        await place.ask("Why?", source=Source(platform=platform, workspace=workspace, user="ada"))
-    assert len((await place.forgetting.select.user("discord", "ada", workspace="W")).conversations) == 1
-    assert len((await place.forgetting.select.user("discord", "ada")).conversations) == 3
-
-
+@quick_on_sqlite
 async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) -> None:
     """What can't be cut can't keep what was to be forgotten."""
     shared = await place.ask(WORD)
@@ -378,6 +379,7 @@ async def test_a_damaged_document_that_the_journal_knows_goes_too(place: Place) 
     assert place.bytes_hold(WORD) == []
 
 
+@quick_on_sqlite
 async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -> None:
     """Their answers are in a new document; the old one was set aside."""
     shared = await place.ask(WORD)
@@ -390,6 +392,7 @@ async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -
     assert (await place.index.check(place.store)).consistent
 
 
+@quick_on_sqlite
 async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place: Place) -> None:
     """While a lost index is rebuilt, the document itself says who asked."""
     shared = await place.ask(WORD)
@@ -548,6 +551,7 @@ async def test_the_audit_is_private_and_append_only(tmp_path: Path) -> None:
         await Audit(tmp_path / "none" / "audit.jsonl").add({})
 
 
+@quick_on_sqlite
 async def test_ids_from_elsewhere_name_no_file(place: Place) -> None:
     """A restored database may contain anything: an id that is a path reaches no file."""
     kept = place.home.folder / "kept.json"

@@ -14,7 +14,7 @@ from storage.index.index import Index
 from storage.stores import Stores
 from tests.pairs import pairs
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, NOW, answer, legacy, new_id, put
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 
 @pytest.fixture
@@ -29,6 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
+@quick_on_sqlite
 async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     folder: Path, home: Home, store: Conversations, index: Index
 ) -> None:
@@ -67,6 +68,7 @@ async def test_each_file_that_is_not_imported_is_named_with_its_reason(
     assert home.content(CONTRACT_ID) == mine
 
 
+@quick_on_sqlite
 async def test_only_regular_files_are_opened(
     folder: Path, home: Home, store: Conversations, index: Index
 ) -> None:
@@ -89,6 +91,7 @@ async def test_only_regular_files_are_opened(
     ]
 
 
+@quick_on_sqlite
 async def test_a_huge_file_is_not_read(folder: Path, store: Conversations, index: Index) -> None:
     """It would fill the memory."""
     with (folder / "huge.json").open("wb") as file:
@@ -118,6 +121,7 @@ async def test_importing_again_changes_nothing(folder: Path, store: Conversation
     assert report.is_taken
 
 
+@quick_on_sqlite
 async def test_files_and_folders_are_taken_together(
     folder: Path, tmp_path: Path, store: Conversations, index: Index
 ) -> None:
@@ -141,6 +145,7 @@ async def test_files_and_folders_are_taken_together(
     assert not (await import_from(places[2:], store, index)).is_taken
 
 
+@quick_on_sqlite
 @pytest.mark.parametrize(
     ("given", "field"), pairs(["conv-1", 42, {"$oid": "65a1"}, None], [None, "conversations"])
 )

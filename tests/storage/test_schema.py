@@ -43,13 +43,6 @@ def test_migrations_are_numbered_without_gaps() -> None:
     assert numbers == [*range(1, len(numbers) + 1)]
 
 
-def test_only_what_is_missing_is_applied(connection: sqlite3.Connection, tmp_path: Path) -> None:
-    """An older database gets the newer migrations."""
-    migrate(connection, tmp_path, [ONE])
-    migrate(connection, tmp_path, [ONE, TWO])
-    assert tables(connection) == {"migrations", "one", "uno", "two"}
-
-
 def test_a_failed_migration_leaves_nothing_of_itself(
     connection: sqlite3.Connection, tmp_path: Path
 ) -> None:

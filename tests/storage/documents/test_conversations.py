@@ -21,7 +21,7 @@ from storage.errors import ConversationNotFound, DocumentError, FolderError
 from tests.launcher import start
 from tests.pairs import rows
 from tests.storage.examples import CONTRACT_EXAMPLE, CONTRACT_ID, DATA, NOW, answer, legacy, new_id
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 NO_CONVERSATION = "it is not a conversation document"
 SOURCE = Source(platform="slack", workspace="W", channel="C", thread="T", message="M", user="U")
@@ -81,6 +81,7 @@ async def test_the_contracts_own_example_loads(home: Home, documents: Conversati
     }
 
 
+@quick_on_sqlite
 async def test_a_new_document_has_the_contracts_fields_and_types(
     home: Home, documents: Conversations
 ) -> None:
@@ -124,6 +125,7 @@ async def test_what_is_saved_is_what_loads(documents: Conversations) -> None:
     assert (await documents.listing()).documents == {conversation_id: stored.stamp}
 
 
+@quick_on_sqlite
 async def test_a_follow_up_goes_to_the_end(documents: Conversations) -> None:
     """Questions and answers are appended in pairs; title, date and source don't change."""
     conversation_id = new_id()
@@ -187,6 +189,7 @@ async def test_unknown_fields_survive_a_write(home: Home, documents: Conversatio
     assert len(stored.conversation.messages) == 4
 
 
+@quick_on_sqlite
 async def test_the_contracts_write_function_keeps_its_order(
     home: Home, documents: Conversations
 ) -> None:
@@ -208,6 +211,7 @@ async def test_the_contracts_write_function_keeps_its_order(
     assert len(stored.conversation.messages) == 4
 
 
+@quick_on_sqlite
 async def test_without_corrections_the_field_is_left_out(home: Home, documents: Conversations) -> None:
     """`stage2_5=None` writes no `stage2_5` (the data model's example message has one, and loads too)."""
     document = legacy(new_id(), unanswered=True)
@@ -221,6 +225,7 @@ async def test_without_corrections_the_field_is_left_out(home: Home, documents: 
     AssistantMessage.model_validate(orjson.loads((DATA / "data_model_message.json").read_bytes()))
 
 
+@quick_on_sqlite
 async def test_an_answer_needs_a_question(home: Home, documents: Conversations) -> None:
     """An answer without a question would break the order user, assistant."""
     document = legacy(new_id())
@@ -232,6 +237,7 @@ async def test_an_answer_needs_a_question(home: Home, documents: Conversations) 
     assert home.content(str(document["id"])) == content
 
 
+@quick_on_sqlite
 async def test_an_answer_that_breaks_a_rule_is_not_written(documents: Conversations) -> None:
     """The storage contract's validation rules hold before the write."""
     good = answer()
@@ -449,6 +455,7 @@ async def test_a_lock_held_too_long_is_named(tmp_path: Path) -> None:
     await ask(store, CONTRACT_ID)
 
 
+@quick_on_sqlite
 async def test_text_that_is_not_unicode_is_refused(documents: Conversations) -> None:
     """Half a surrogate pair can't be written as JSON, and the error says so."""
     with pytest.raises(DocumentError, match="it can't be written as JSON: str is not valid UTF-8"):
@@ -478,6 +485,7 @@ async def test_a_named_pipe_is_never_waited_for(store: ConversationStore) -> Non
     assert problem.reason.endswith("can't be used: it is not a regular file")
 
 
+@quick_on_sqlite
 async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Conversations) -> None:
     """Word for word, with its authors' ids, in its own field; its files aren't kept."""
     conversation_id = new_id()
@@ -504,6 +512,7 @@ async def test_the_thread_that_was_read_is_kept_with_its_question(documents: Con
     )
 
 
+@quick_on_sqlite
 async def test_another_programs_context_is_kept_and_not_read(
     home: Home, documents: Conversations
 ) -> None:

@@ -22,7 +22,7 @@ from storage.index.index import Index
 from storage.stores import Stores
 from tests.pairs import rows
 from tests.storage.examples import NOW, answer, new_id
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 QUESTION = "At what temperature does water boil?"
 BALLOT = "A is right, B is not.\n\nFINAL RANKING:\n1. Response A\n2. Response B"
@@ -169,9 +169,7 @@ def is_shown(shape: Shape) -> None:
         assert "the result is not on record" not in shown
 
 
-@pytest.mark.parametrize(
-    "home", ["sqlite", pytest.param("postgres", marks=pytest.mark.soak)], indirect=True
-)
+@quick_on_sqlite
 async def test_each_is_kept_to_the_byte_until_a_question_follows(
     tmp_path: Path, home: Home, stores: Stores
 ) -> None:

@@ -18,7 +18,7 @@ from storage.importing import import_from
 from storage.index.statistics import VoteCount
 from storage.scope import Scope
 from tests.storage.examples import NOW, answer, legacy, new_id
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
 AT = "2026-01-20T10:32:00.000Z"
@@ -92,6 +92,7 @@ async def test_a_person_has_one_vote_on_an_answer_and_may_change_it(home: Home) 
         assert (await here.votes(one))[1] == vote("U2", helpful=True)
 
 
+@quick_on_sqlite
 async def test_a_vote_changes_nothing_else_in_the_document(home: Home) -> None:
     """Fields of other programs survive, at every level."""
     async with place(home) as here:
@@ -107,6 +108,7 @@ async def test_a_vote_changes_nothing_else_in_the_document(home: Home) -> None:
         assert stored == document
 
 
+@quick_on_sqlite
 async def test_a_vote_on_no_answer_is_refused(home: Home) -> None:
     """Neither a deleted conversation nor an unknown run takes votes."""
     async with place(home) as here:
@@ -118,6 +120,7 @@ async def test_a_vote_on_no_answer_is_refused(home: Home) -> None:
         assert await here.votes(one) == []
 
 
+@quick_on_sqlite
 async def test_votes_are_counted_by_profile(home: Home) -> None:
     """Each as the answer's settings name it."""
     verbatim = Stage3Result(model="a/one", response="Paris.", source="verbatim")
@@ -156,6 +159,7 @@ async def test_a_rebuilt_index_and_an_imported_document_have_their_votes(
         assert await here.counts() == before
 
 
+@quick_on_sqlite
 async def test_another_programs_invalid_votes_are_left_out(home: Home) -> None:
     """The document is still read."""
     async with place(home) as here:
