@@ -266,7 +266,6 @@ class DiscordBot:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Hang up."""
         if operators := self._dispatcher.operators:
             operators.sends.pop("discord", None)
         await self._dispatcher.work.close("discord")
@@ -276,7 +275,6 @@ class DiscordBot:
             await asyncio.gather(self._connection, return_exceptions=True)
 
     async def is_connected(self) -> bool:
-        """Return whether every shard hears Discord's events."""
         shards = self._client.shards.values()
         return self._client.is_ready() and not any(shard.is_closed() for shard in shards)
 
@@ -308,5 +306,4 @@ class DiscordBot:
         await self._dispatcher.tasks.resume(interrupted, self.venue_of)
 
     def venue_of(self, run: RunRow) -> Venue:
-        """Return where a run is shown."""
         return Venue.of(self._chat, run)

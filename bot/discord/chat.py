@@ -89,17 +89,14 @@ class CardButton(
     async def from_custom_id(
         cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
     ) -> Self:
-        """Read a pressed button."""
         del interaction, item  # part of the interface
         return cls(Button.read(match["action"], match["value"]))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Pass the press on to whoever listens to the client."""
         interaction.client.dispatch(PRESSED, interaction, self.button)
 
 
 def view_of(buttons: Iterable[Button]) -> ui.View:
-    """Return the buttons below a message."""
     view = ui.View(timeout=None)
     for button in buttons:
         view.add_item(CardButton(button))
@@ -108,7 +105,6 @@ def view_of(buttons: Iterable[Button]) -> ui.View:
 
 
 def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
-    """Return a text as an embed, in the colour of its state."""
     embed = discord.Embed(
         title=text.title or None,
         description=text.description or None,
@@ -120,7 +116,6 @@ def embed_of(text: CardText, tone: Tone | None = None) -> discord.Embed:
 
 
 def embeds_of(part: Part) -> list[discord.Embed]:
-    """Return a part's embeds."""
     return [discord.Embed.from_dict(block) for block in part.blocks]
 
 
@@ -206,14 +201,12 @@ class DiscordChat:
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     async def draw(self, card: Card, continues: str) -> Drawing:
-        """Draw a card: one embed, and its buttons."""
         # A long answer takes longer to parse than the event loop may wait.
         text = await asyncio.to_thread(text_of, card.message, continues)
         embed = cast("JsonObject", embed_of(text, card.message.tone).to_dict())
         return Drawing(Part("", (embed,), card.buttons), is_whole=not text.cut)
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into embeds that fit Discord's limits."""
         cut = await asyncio.to_thread(pages, message)
         return [
             Part("", tuple({"type": "rich", "description": text.strip()} for text in page))
@@ -234,7 +227,6 @@ class DiscordChat:
         return replace(part or Part(""), text=said)
 
     def link(self, spot: Spot, message: str, workspace: str | None) -> str:
-        """Return a message's address."""
         return f"https://discord.com/channels/{workspace or '@me'}/{_number(spot)}/{message}"
 
     # ── messages ─────────────────────────────────────────────────────────────────────────────
@@ -276,7 +268,6 @@ class DiscordChat:
         return True
 
     async def upload(self, run: str, file: File) -> File:
-        """Return a file as it is: it is sent with its message."""
         del run
         return file
 
@@ -363,7 +354,6 @@ class DiscordChat:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     async def open_direct(self, user: str) -> str:
-        """Return the channel of somebody's direct messages with the bot."""
         return str((await self.client.create_dm(discord.Object(int(user)))).id)
 
     async def respond(self, where: Source, text: str, nonce: str) -> None:
@@ -472,7 +462,6 @@ class DiscordChat:
         )
 
     async def fetch(self, file: SentFile) -> bytes:
-        """Fetch a file that came with a question."""
         return await fetch(self.client, file)
 
     def _channel(self, spot: Spot) -> discord.PartialMessageable:
@@ -509,5 +498,4 @@ def _buttons(message: discord.Message) -> Iterator[Button]:
 
 
 def upload(files: Iterable[File]) -> list[discord.File]:
-    """Return files as discord.py sends them."""
     return [discord.File(io.BytesIO(file.data), file.name) for file in files]

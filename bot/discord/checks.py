@@ -109,7 +109,6 @@ class DiscordChecks:
             await self._client.close()
 
     def checks(self) -> list[Check]:
-        """Return the checks."""
         return [
             Check(TOKEN, self._log_in),
             Check(APPLICATION, self._application, needs=(TOKEN,)),
@@ -336,7 +335,6 @@ class DiscordChecks:
 
 
 def token_advice(token: str) -> Advice | None:
-    """Return what looks wrong with a bot token."""
     with suppress(ConfigurationError):
         application_id(token)
         if token.count(".") >= TOKEN_DOTS:

@@ -104,7 +104,6 @@ def slash(
 
 
 def fitting(names: Sequence[str], typed: str) -> list[app_commands.Choice[str]]:
-    """Return our own names that contain what was typed."""
     fit = [name for name in names if typed.lower() in name.lower()]
     return [app_commands.Choice(name=name, value=name) for name in fit[:MOST_CHOICES]]
 

@@ -44,7 +44,6 @@ class Location:
 
     @classmethod
     def of(cls, channel: discord.abc.Snowflake, guild: int | None) -> Self:
-        """Return the location of a channel or a thread."""
         if isinstance(channel, discord.Thread):
             return cls(channel.id, guild, channel.parent_id, channel.is_private())
         return cls(channel.id, guild)
@@ -86,7 +85,6 @@ class Location:
         )
 
     def missing(self, has: discord.Permissions) -> list[str]:
-        """Name the permissions that the bot needs to show a run here and doesn't have."""
         if self.guild is None:
             return []
         send = "send_messages_in_threads" if self.parent else "send_messages"
@@ -99,16 +97,13 @@ class Location:
 
     @property
     def channel_link(self) -> str:
-        """The address of the channel or thread."""
         return f"https://discord.com/channels/{self.guild or '@me'}/{self.channel}"
 
     def link(self, message: int) -> str:
-        """Return a message's address."""
         return f"{self.channel_link}/{message}"
 
 
 def lacking(has: discord.Permissions, *wanted: str) -> list[str]:
-    """Name those of the wanted permissions that are missing, as Discord's settings call them."""
     return [PERMISSIONS[name] for name in wanted if not getattr(has, name)]
 
 
@@ -146,7 +141,6 @@ class Names:
         return self.plain(text)
 
     def plain(self, text: str) -> str:
-        """Return a text as people read it, without mentions of the bot."""
         return _MARK.sub(self._said, text).strip()
 
     def _said(self, found: re.Match[str]) -> str:
@@ -189,12 +183,10 @@ class Names:
 
 
 def names_in_message(client: discord.Client, message: discord.Message) -> Names:
-    """Return the names that come with a message."""
     return Names(client, message.guild, {user.id: user.display_name for user in message.mentions})
 
 
 def names_in_interaction(client: discord.Client, interaction: discord.Interaction) -> Names:
-    """Return the names that come with a command or a form."""
     data = cast("dict[str, Any]", interaction.data or {})
     given: dict[str, dict[str, dict[str, Any]]] = data.get("resolved") or {}
     members = given.get("members") or {}
@@ -239,17 +231,14 @@ def _displayed(components: Iterable[Component]) -> Iterator[str]:
 
 
 def attached(message: discord.Message) -> list[discord.Attachment]:
-    """Return the files of a message and of those that it forwards."""
     return [file for each in (message, *message.message_snapshots) for file in each.attachments]
 
 
 def sent_files(files: Iterable[discord.Attachment]) -> tuple[SentFile, ...]:
-    """Return files as a question names them, to be read before the first call."""
     return admitted(map(sent_file, files))
 
 
 def sent_file(file: discord.Attachment) -> SentFile:
-    """Return a file as a question names it."""
     return SentFile(name=file.filename, address=file.url, size=file.size, media=file.content_type or "")
 
 
@@ -356,9 +345,7 @@ class _DiscordThread:
         )
 
     async def name(self, author: str) -> str:
-        """Return somebody's name, which comes with the message here."""
         return author
 
     def sent(self, file: discord.Attachment) -> SentFile:
-        """Return a file as the run fetches it."""
         return sent_file(file)

@@ -338,11 +338,9 @@ class DiscordListeners:
             await reply(self.locations.transport, message, UNEXPECTED.format(message.id))
 
     async def on_past_button(self, interaction: discord.Interaction, choice: Choice) -> None:
-        """Handle a pressed button below past answers."""
         await self._click(interaction, past(choice.verb), Payload(about=choice.about))
 
     async def on_council_button(self, interaction: discord.Interaction, button: Button) -> None:
-        """Handle a pressed button of a run."""
         pressed = Payload(run_id=button.run_id, seat=button.seat)
         await self._click(interaction, button.action, pressed)
 
@@ -351,7 +349,6 @@ class DiscordListeners:
             await self._answer(interaction, self._act(interaction, action, about))
 
     async def on_interaction(self, interaction: discord.Interaction) -> None:
-        """Handle a submitted form, whichever process opened it."""
         if form := submission(interaction):
             await self._answer(interaction, self._submit(interaction, form))
 

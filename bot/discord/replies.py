@@ -106,13 +106,11 @@ class PastButton(
     async def from_custom_id(
         cls, interaction: discord.Interaction[Any], item: ui.Item[Any], match: re.Match[str], /
     ) -> Self:
-        """Read a pressed button."""
         del interaction  # part of the interface
         label = str(cast("ui.Button[ui.View]", item).label)
         return cls(Choice(label, cast("Verb", match["verb"]), match["about"]))
 
     async def callback(self, interaction: discord.Interaction[Any]) -> None:
-        """Pass the press on to whoever listens to the client."""
         interaction.client.dispatch(PRESSED, interaction, self.choice)
 
 
@@ -132,7 +130,6 @@ async def show_sheet(
 
 
 async def message_of(sheet: Sheet) -> dict[str, Any]:
-    """Return what shows a sheet of one page in a message of its own."""
     text = await asyncio.to_thread(discord_text.card, sheet.message, "")
     return {"embed": embed_of(text), "view": _view(sheet)}
 
@@ -211,7 +208,6 @@ def link(row: IndexRow) -> str | None:
 
 
 def proposals(rows: Sequence[IndexRow]) -> list[app_commands.Choice[str]]:
-    """Return what Discord lists while somebody types."""
     return [app_commands.Choice(name=_proposal(row), value=row.id) for row in rows]
 
 

@@ -68,7 +68,6 @@ class Rules(BaseModel):
         return self.roles | self.groups
 
     def open_to_place(self, standing: "Requester") -> bool:
-        """Whether these lists allow somebody in this place."""
         in_workspace = not self.workspaces or standing.workspace in self.workspaces
         return in_workspace and (not self.places or bool(self.places & standing.places))
 
@@ -109,7 +108,6 @@ class Access(BaseModel):
 
     @property
     def groups(self) -> frozenset[str]:
-        """All of Slack's user groups that appear in a rule."""
         return NOBODY.union(
             *(rules.groups for rules in (self.allow, self.deny, *self.profiles.values()))
         )
@@ -226,11 +224,9 @@ class Admins:
     listed: frozenset[str] = frozenset()
 
     def include(self, who: Source, *, by_platform: bool) -> bool:
-        """Whether somebody is an admin: by their platform's word, or by our own list."""
         return by_platform or f"{who.platform}:{who.user}" in self.listed
 
     def on(self, platform: str) -> list[str]:
-        """Return the ids of those who are listed for a platform."""
         named = (one.partition(":") for one in sorted(self.listed))
         return [user for name, _, user in named if name == platform]
 

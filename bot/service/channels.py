@@ -359,7 +359,6 @@ def _shown(
 
 
 def _value(now: EffectiveSettings, key: str) -> str:
-    """Show a setting's value."""
     value = now.settings[key].value
     if isinstance(value, Rules):
         return wording.people(sorted(value.users), sorted(value.roles), sorted(value.groups))

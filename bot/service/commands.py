@@ -39,12 +39,10 @@ def optional(keys: Iterable[str]) -> dict[str, Any]:
 
 
 def chosen(key: str, word: str) -> object:
-    """Return the value that one of these words means."""
     return word == "on" if "on" in choices(key) else word
 
 
 def word_for(key: str, value: object) -> object:
-    """Return the word that means a value."""
     return ("on" if value else "off") if "on" in choices(key) else value
 
 
@@ -200,7 +198,6 @@ class Typed:
 
     @property
     def is_private(self) -> bool:
-        """Whether the asker wants the answer alone."""
         return "private" in self.given
 
 
@@ -292,7 +289,6 @@ def parse_options(command: Command, text: str) -> Given:
 
 
 def _value(option: Option, text: str) -> tuple[str, str]:
-    """Separate a flag's value from what follows it."""
     if not text or _FLAG.match(text):
         raise UsageError(wording.no_value(option.name, option.allowed))
     if closing := _CLOSING.get(text[0]):
@@ -341,7 +337,6 @@ def _number(option: Option, value: str) -> int:
 
 
 def described(name: str) -> str:
-    """Describe an option of `/council`, and what it takes unless that is any text."""
     [option] = [option for option in ASK.options if option.name == name]
     return wording.described(option.description, option.allowed if option.choices else "")
 

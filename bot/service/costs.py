@@ -141,7 +141,6 @@ class BudgetWarnings:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def look(self, source: Source, budgets: Budgets) -> None:
-        """See whether what was just asked or reserved there has nearly used up one of its budgets."""
         if budgets.are_set:
             task = asyncio.create_task(self._look(source, budgets))
             self._tasks.add(task)
@@ -188,7 +187,6 @@ Prices = Callable[[str, Member], Price | None]
 
 
 def unknown(profile: str, member: Member) -> None:
-    """Return no price."""
     del profile, member
 
 
@@ -204,12 +202,10 @@ class Costs:
     warnings: BudgetWarnings | None = None
 
     def estimate(self, brief: Brief) -> Estimate:
-        """Return what a run may cost, by the prices that are known."""
         prices = partial(self.prices, brief.profile.name)
         return estimate(brief, prices, self.channels.operator.budgets.unpriced_call)
 
     def estimate_short(self, profile: Profile) -> Estimate:
-        """Return what a question of a few words may cost."""
         return self.estimate(Brief(question="?", profile=profile, seed=0, boundary="0" * 16))
 
     async def foresee(self, brief: Brief, conversation_id: str | None) -> Estimate:
@@ -243,7 +239,6 @@ class Costs:
                     await self.catalog.refresh()
 
     async def budgets(self, source: Source) -> Budgets:
-        """Return the budgets in force where a question is asked."""
         if source.platform == TERMINAL:
             return self.channels.operator.budgets
         return (await self.channels.in_force(source)).budgets
@@ -258,11 +253,9 @@ class Costs:
         return budgets.within(run.brief.ceilings)
 
     async def used(self, source: Source) -> list[Used]:
-        """Return what is used or reserved of each budget that a question asked there counts toward."""
         return await (await self.budgets(source)).used(source, self.journal)
 
     def warn(self, source: Source, budgets: Budgets) -> None:
-        """Have it logged which of these budgets are nearly used up."""
         if self.warnings:
             self.warnings.look(source, budgets)
 

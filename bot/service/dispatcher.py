@@ -52,7 +52,6 @@ class Form:
 
     @property
     def answers(self) -> bool:
-        """Whether it asks for what the chairman wants to know."""
         return bool(self.text)
 
 
@@ -264,7 +263,6 @@ class Dispatcher:
         return Form(run.id, text, several, name if name in several else None)
 
     async def _asked_by(self, run: RunRow) -> str:
-        """Return the question that the chairman's notes ask."""
         try:
             answer = answer_in(await self._stored(run), run)
         except ConversationNotFound as error:

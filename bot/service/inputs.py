@@ -101,9 +101,7 @@ class HumanThread(Protocol[F]):
     """A human thread on a platform, whose name `platform` is."""
 
     @property
-    def platform(self) -> str:
-        """The platform's name, for people."""
-        ...
+    def platform(self) -> str: ...
 
     async def messages(self) -> tuple[list[Written[F]], bool]:
         """Return the messages that people and other bots wrote, oldest first.
@@ -112,13 +110,9 @@ class HumanThread(Protocol[F]):
         """
         ...
 
-    async def name(self, author: str) -> str:
-        """Return somebody's name there."""
-        ...
+    async def name(self, author: str) -> str: ...
 
-    def sent(self, file: F) -> SentFile:
-        """Return a file as it is fetched before the first call."""
-        ...
+    def sent(self, file: F) -> SentFile: ...
 
 
 async def read_thread(
@@ -156,7 +150,6 @@ async def read_thread(
 
 
 async def _names(thread: HumanThread[F], kept: Sequence[Written[F]]) -> dict[str, str]:
-    """Return the names that don't come with the messages."""
     authors = [*dict.fromkeys(each.author for each in kept if each.name is None)]
     return dict(await _in_time(authors, thread.name))
 
@@ -335,7 +328,6 @@ def foreseen(file: SentFile) -> Attachment:
 
 
 def _characters(files: Sequence[Attachment], room: int) -> int:
-    """Return how many characters of these files fit into `room` tokens."""
     text = "".join(file.text[:10_000] for file in files)
     size = len(text.encode(errors="replace"))
     return room * BYTES_PER_TOKEN * len(text) // size if size else room * BYTES_PER_TOKEN
@@ -382,7 +374,6 @@ def nothing_readable(attachments: Sequence[Attachment], sees: Sequence[str] = ()
 
 
 def seeing(profile: Profile) -> tuple[str, ...]:
-    """Name the members, and the chairman, that are sent pictures."""
     seats = (*profile.members, profile.chairman)
     return tuple(dict.fromkeys(seat.name for seat in seats if seat.vision))
 

@@ -197,7 +197,6 @@ class Budgets(BaseModel):
         return self._reservation(amount, source)
 
     async def used(self, source: Source, journal: Journal) -> list[Used]:
-        """Return what is used or reserved of each budget that a question asked there counts toward."""
         reservation = None if is_exempt(source) else self.reserving(0, source)
         if reservation is None or not reservation.limits:
             return []

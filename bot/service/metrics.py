@@ -84,7 +84,6 @@ class Metrics:
         self._add(model, failure.cause, failure.usage)
 
     def edited(self, platform: str, changes: int) -> None:
-        """Count an edit of a card that shows this many changes at once."""
         self.edits[platform] += 1
         self.coalesced[platform] += max(0, changes - 1)
 

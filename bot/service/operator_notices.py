@@ -162,7 +162,6 @@ class OperatorNotices:
         return bool(known) and all(known)
 
     def begin(self, where: Source, cause: Remedy) -> None:
-        """Tell whoever doesn't know yet, in the background."""
         task = asyncio.create_task(self.tell(where, [cause]))
         self._begun.add(task)
         task.add_done_callback(self._begun.discard)
@@ -180,7 +179,6 @@ class OperatorNotices:
     async def _start(
         self, where: Source, day: str, about: str, cause: Remedy
     ) -> list[asyncio.Task[None]]:
-        """Begin to tell the admins of a cause."""
         found = [(name, admin) for name in self.sends for admin in self._admins.on(name)]
         keys: list[str] = []
         for name, admin in [one for one in found if one[0] == where.platform] or found:

@@ -131,7 +131,6 @@ class RunTasks:
         return None
 
     def begin(self, run: RunRow, venue: Venue) -> None:
-        """Carry out a run and show it, in a task of its own."""
         if run.id not in self.shown:  # a workspace that is opened again may have found it first
             self.shown.add(run.id)
             self.spawn(self.see_through(run, venue))
@@ -159,7 +158,6 @@ class RunTasks:
             log.exception("run_left_to_the_next_start", run=run.id)
 
     async def show_again(self, venue_of: VenueOf, run_id: str) -> None:
-        """Show a run, or what is left of it."""
         run = await self.journal.get(run_id)
         if run and run.delivery != "shown" and run.id not in self and (venue := venue_of(run)):
             if not run.is_over:
@@ -231,7 +229,6 @@ class RunTasks:
             self.runs.acknowledgements.settle(run.entry_key)
 
     def view_of(self, run_id: str) -> RunView | None:
-        """Return the newest view of a run that is being shown here."""
         presenter = self._presenters.get(run_id)
         return presenter.view if presenter else None
 
@@ -401,11 +398,9 @@ class RunTasks:
             self.shown.discard(run.id)
 
     def __contains__(self, run_id: str) -> bool:
-        """Return whether a run is being carried out or shown here."""
         return run_id in self.shown
 
     def run_counts(self) -> RunCounts:
-        """Count this process's runs."""
         return RunCounts(self._queue.running, self._queue.waiting, len(self.undelivered_ids))
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -417,7 +412,6 @@ class RunTasks:
         return task
 
     async def settled(self) -> None:
-        """Wait until every run is over and shown."""
         while self._tasks:
             await asyncio.wait(self._tasks)
 

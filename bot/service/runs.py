@@ -181,7 +181,6 @@ class Runs:
         return brief
 
     async def _read(self, brief: Brief, window: int, sources: Sources) -> Prepared:
-        """Read the thread around a question, and the files of both."""
         if brief.context and sources.read_discussion:
             room = room_beside(window, _texts(brief))
             context = await sources.read_discussion(brief, room)
@@ -372,7 +371,6 @@ def _texts(brief: Brief) -> list[str]:
 
 
 def answer_in(conversation: Conversation, run: RunRow) -> AssistantMessage | None:
-    """Return the answer that a run has written to its conversation."""
     return next((each for each in conversation.answers if each.run_id == run.id), None)
 
 

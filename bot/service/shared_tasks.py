@@ -81,7 +81,6 @@ class Claims:
 
     @property
     def count(self) -> int:
-        """How many runs this process carries out or shows."""
         return len(self._claims)
 
     def add(self, run: RunRow, stop: Stop) -> None:
@@ -257,7 +256,6 @@ class SharedTasks(RunTasks):
                 self.shown.discard(run.id)
 
     async def make_ready(self, run_id: str) -> None:
-        """Queue a run, now that its card is there."""
         await self.coordination.ready(run_id)
         await self.admit()
 
@@ -338,7 +336,6 @@ class SharedTasks(RunTasks):
         await self.leave(run.id)
 
     async def leave(self, run_id: str) -> None:
-        """End a run's turn."""
         try:
             await self.coordination.leave(run_id, self.worker)
             await self.admit()
@@ -392,12 +389,10 @@ class SharedTasks(RunTasks):
 
     @override
     def run_counts(self) -> RunCounts:
-        """Count the runs that this process carries out or shows, and whose place it shows."""
         return RunCounts(self.claims.count, len(self._waiting), len(self.undelivered_ids))
 
     @override
     async def undelivered(self, platform: str) -> list[RunRow]:
-        """Return no runs: what another process didn't finish, a worker takes up."""
         return []
 
     async def sweep(self) -> None:

@@ -80,7 +80,6 @@ class Backlog:
             raise OverLimit(commands.too_soon(self._left(user_of(source))))
 
     def _left(self, user: str) -> float:
-        """Return the seconds until somebody who has asked may ask again."""
         return self._asked[user] + self._limits.cooldown - self._clock()
 
 

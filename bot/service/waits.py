@@ -115,11 +115,9 @@ class DurableSteps:
     emit: Emit
 
     def recall(self, call: Call) -> Outcome | None:
-        """Return the recorded outcome of a call's step, or `None`."""
         return self.steps.recall(call)
 
     def has_begun(self, stage: str) -> bool:
-        """Whether any step of a stage's round has ended."""
         return self.steps.has_begun(stage)
 
     async def record(self, call: Call, outcome: Outcome) -> None:
@@ -160,7 +158,6 @@ class Acknowledgements:
         self._none_due.clear()
 
     def settle(self, entry_key: str) -> None:
-        """Note that a question is acknowledged, or refused."""
         if timer := self._due.pop(entry_key, None):
             timer.cancel()
         if not self._due:

@@ -184,7 +184,6 @@ class SlackBot:
         )
 
     async def is_connected(self) -> bool:
-        """Return whether Slack's events arrive: by the socket, or by whoever reaches the HTTP server."""
         return self._socket is None or await self._socket.is_connected()
 
     def venue_of(self, run: RunRow) -> Venue | None:

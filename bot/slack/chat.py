@@ -81,7 +81,6 @@ _TIER_3_METHODS: dict[Kind, str] = {
 
 
 def line(text: str) -> Message:
-    """Return a message of one sentence."""
     return Message("line", (Line(text),))
 
 
@@ -109,7 +108,6 @@ def ephemerally(client: AsyncWebClient, here: Source, otherwise: Tell | None = N
 
 
 def is_direct(here: Source) -> bool:
-    """Return whether this is somebody's direct messages with the bot."""
     return str(here.channel).startswith("D")
 
 
@@ -140,7 +138,6 @@ class SlackChat:
 
     @property
     def scheduler(self) -> Scheduler | None:
-        """Slack posts messages by itself."""
         return self
 
     def lane(self, method: str, interval: float) -> Lane:
@@ -183,13 +180,11 @@ class SlackChat:
     # ── what is shown ────────────────────────────────────────────────────────────────────────
 
     async def draw(self, card: Card, continues: str) -> Drawing:
-        """Draw a card as blocks."""
         # A long answer takes longer to parse than the event loop may wait.
         shown = await asyncio.to_thread(slack_text.card, card.message, continues)
         return Drawing(Part(shown.text, (*shown.blocks,), card.buttons), is_whole=not shown.cut)
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into blocks of Slack's size."""
         text = slack_text.fallback(message)
         cut = await asyncio.to_thread(slack_text.pages, message)
         return [Part(text, tuple(blocks)) for blocks in cut]
@@ -197,7 +192,6 @@ class SlackChat:
     def line(
         self, text: str, to: str = "", *, link: str = "", part: Part | None = None, above: bool = False
     ) -> Part:
-        """Return a line: as text by itself, as a block with others."""
         said = slack_text.fallback(line(text))
         runs: list[Json] = [{"type": "text", "text": text}]
         if to:
@@ -214,7 +208,6 @@ class SlackChat:
         return Part(f"{said}\n{part.text}", blocks, part.buttons)
 
     def link(self, spot: Spot, message: str, workspace: str | None = None) -> str:
-        """Return a message's address, which needs no call."""
         del workspace
         address = f"{self.url}archives/{spot.channel}/p{message.replace('.', '')}"
         if spot.thread is None or spot.thread == message:
@@ -389,11 +382,9 @@ class SlackChat:
     # ── people ───────────────────────────────────────────────────────────────────────────────
 
     async def open_direct(self, user: str) -> str:
-        """Return the channel of somebody's direct messages with the bot."""
         return str((await granted(self.client.conversations_open(users=user)))["channel"]["id"])
 
     async def respond(self, where: Source, text: str, nonce: str) -> None:
-        """Show the asker alone a line where it was asked."""
         del nonce
         await ephemerally(self.asking, where)(line(text))
 

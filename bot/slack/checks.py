@@ -60,7 +60,6 @@ class SlackChecks:
         self._is_there = True
 
     def checks(self) -> list[Check]:
-        """Return the checks."""
         return [
             Check(TOKEN, self._token),
             Check(SCOPES, self._scopes, needs=(TOKEN,)),
@@ -208,13 +207,11 @@ class SlackChecks:
 
 
 def _trouble(error: VenueError) -> Finding:
-    """Return what is wrong if Slack doesn't answer as asked."""
     why = None if str(error) == NO_ANSWER else str(error)
     return unanswered("Slack", why, "SLACK_API_URL", "slack-status.com")
 
 
 def bot_token_advice(token: str) -> Advice | None:
-    """Return what looks wrong with a bot token."""
     if token.startswith("xapp-"):
         return Advice(
             "it is an app-level token (xapp-), which belongs in SLACK_APP_TOKEN",
@@ -226,7 +223,6 @@ def bot_token_advice(token: str) -> Advice | None:
 
 
 def app_token_advice(token: str) -> Advice | None:
-    """Return what looks wrong with an app-level token."""
     if token.startswith("xapp-"):
         return None
     return Advice(

@@ -88,7 +88,6 @@ ERRORS = (SlackClientError, aiohttp.ClientError, TimeoutError, *UNREADABLE)
 
 
 def code_of(error: Exception) -> str | None:
-    """Return Slack's code for what went wrong, if there is one."""
     code = _body(error).get("error")
     return code if isinstance(code, str) else None
 
@@ -206,7 +205,6 @@ class Installation:
         self.code = ""
 
     def accepted(self, token: str) -> None:
-        """Forget a refusal that has passed."""
         self._refused.pop(token, None)
         if not self._refused:
             self.doubted.clear()
@@ -221,7 +219,6 @@ class Installation:
             self.lose(code)
 
     def lose(self, code: str) -> None:
-        """Record that access is lost for good, by Slack's code for it."""
         self.code = self.code or code
         self.doubted.set()
 

@@ -226,7 +226,6 @@ class Reader:
         return person
 
     async def typed(self, text: str, bot: str = "") -> str:
-        """Return what somebody typed as people read it, without mentions of `bot`."""
         return plain(text, bot, await self.names(unnamed(text, bot)))
 
     async def names(self, ids: Iterable[str]) -> dict[str, str]:
@@ -300,7 +299,6 @@ class Reader:
         return admitted(map(self.sent, known))
 
     def sent(self, file: Json) -> SentFile:
-        """Return a file as a question names it."""
         if "files:read" not in self.scopes:
             return SentFile(name=file_name(file), why=wording.lacks_scope("files:read"))
         return SentFile(
@@ -311,7 +309,6 @@ class Reader:
         )
 
     async def known(self, files: Sequence[Json]) -> list[Json]:
-        """Return files with their names, sizes and addresses, also those from other workspaces."""
         return [*await asyncio.gather(*map(self._known, files))]
 
     async def _known(self, file: Json) -> Json:
@@ -350,13 +347,11 @@ class Reader:
 
 
 def attached(message: Json) -> list[Json]:
-    """Return the files of a message and of those that are shared in it."""
     files, shared = message.get("files") or (), message.get("attachments") or ()
     return [*files, *(file for each in shared for file in attached(each))]
 
 
 def file_name(file: Json) -> str:
-    """Return a file's name."""
     return one_line(str(file.get("name") or "")) or NO_NAME
 
 
@@ -367,7 +362,6 @@ def file_size(file: Json) -> int:
 
 
 def _remember(memory: dict[str, T], key: str, value: T) -> None:
-    """Keep a value in place of the oldest one where there are too many."""
     memory.pop(key, None)
     while len(memory) >= MOST_REMEMBERED:
         del memory[next(iter(memory))]
@@ -478,7 +472,6 @@ class _SlackThread:
         return (await self.reader.person(author)).name
 
     def sent(self, file: Json) -> SentFile:
-        """Return a file as the run fetches it."""
         return self.reader.sent(file)
 
 

@@ -261,7 +261,6 @@ class SlackListeners:
         await why_not(poster.post(post, where, unrecorded("bot")))
 
     async def _on_click(self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json) -> None:
-        """Handle a pressed button of a run."""
         card = body["container"]
         thread = card.get("thread_ts")
         # A card with replies is the head of its own thread; its buttons are pressed in the channel.
@@ -272,7 +271,6 @@ class SlackListeners:
     async def _on_past_click(
         self, ack: AsyncAck, respond: AsyncRespond, body: Json, action: Json
     ) -> None:
-        """Handle a pressed button below past answers."""
         reply = replace(self._pressed(body, respond), message=None)
         about = Payload(about=str(action["value"]))
         await self._press(body, reply, lambda: (past(verb(action["action_id"])), about))

@@ -137,7 +137,6 @@ class _Slack:
 
 
 def has_room(rows: Sequence[int], columns: int) -> bool:
-    """Return whether Slack accepts a table with rows of these lengths."""
     return len(rows) <= TABLE_ROWS and columns <= TABLE_COLUMNS and sum(rows) <= TABLE_CHARACTERS
 
 

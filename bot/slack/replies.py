@@ -53,7 +53,6 @@ PRESSED = re.compile(r"past_(?:turn|see|share|transcript|ask|forget|cancel|help)
 
 
 def verb(action_id: str) -> Verb:
-    """Read what a pressed button does from the id under which the click arrived."""
     return cast("Verb", action_id.split("_")[1])
 
 
@@ -86,7 +85,6 @@ def _buttons(choices: tuple[Choice, ...]) -> list[Json]:
 
 
 def linked(chat: SlackChat) -> Link:
-    """Return a function that links to a workspace's cards."""
 
     def link(row: IndexRow) -> str | None:
         if row.message is None:
@@ -107,11 +105,9 @@ class SlackPlaces:
 
     @property
     def tasks(self) -> RunTasks:
-        """What keeps background work."""
         return self.dispatcher.tasks
 
     def source(self, channel: str, user: str, thread: str | None = None) -> Source:
-        """Return where somebody is in this workspace."""
         return Source(
             platform="slack", workspace=self.chat.team, channel=channel, thread=thread, user=user
         )
@@ -128,7 +124,6 @@ class SlackPlaces:
         return replace(standing(here), memberships=await self.reader.memberships(str(here.user), groups))
 
     def actor(self, here: Source, name: str) -> Actor:
-        """Return whoever acts."""
 
         async def is_admin() -> bool:
             return (await self.reader.person(str(here.user))).is_admin
@@ -137,7 +132,6 @@ class SlackPlaces:
 
 
 async def direct(client: AsyncWebClient, user: str) -> str:
-    """Return the channel of somebody's direct messages with the bot."""
     try:
         async with asyncio.timeout(LOOKUP_SECONDS):
             opened = await granted(client.conversations_open(users=user))
@@ -252,7 +246,6 @@ class SlackReply:
 
 
 def privately(respond: AsyncRespond) -> Tell:
-    """Return what shows messages to whoever typed the command or pressed the button."""
 
     async def tell(message: Message) -> None:
         text = slack_text.fallback(message)

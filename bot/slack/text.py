@@ -368,7 +368,6 @@ def _markdown(piece: MarkdownPiece) -> _Element:
 
 
 def clear_cache() -> None:
-    """Clear the caches of rendered texts."""
     _question.cache_clear()
     _plain_beginning.cache_clear()
 
@@ -384,7 +383,6 @@ def _question(begun: str, length: int, level: int) -> MarkdownPiece:
 
 
 def blocks_with_buttons(part: Part) -> list[Json]:
-    """Return a part's blocks, and below them the block of its buttons."""
     return [*part.blocks, *buttons_of(part.buttons)]
 
 
@@ -410,7 +408,6 @@ def actions(buttons: Iterable[tuple[str, str, str]]) -> list[Json]:
 
 
 def action_id(action: str) -> str:
-    """Return the id under which the clicks of a run's button arrive."""
     return f"council_{action}"
 
 
@@ -442,12 +439,10 @@ class OpenedModal:
 
     @property
     def metadata(self) -> str:
-        """What a form carries."""
         return orjson.dumps(self).decode()
 
 
 def modal(form: Form | ReasonForm, about: OpenedModal) -> Json:
-    """Return a form as Slack shows it."""
     return _why(about) if isinstance(form, ReasonForm) else _follow_up(form, about)
 
 

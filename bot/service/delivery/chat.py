@@ -62,12 +62,10 @@ class Button:
 
     @property
     def label(self) -> str:
-        """Its text."""
         return clip(f"{LABELS[self.action]} {self.name}".rstrip(), LABEL)
 
     @property
     def value(self) -> str:
-        """What a press returns."""
         return f"{self.run_id}:{self.seat}" if self.seat else self.run_id
 
     @classmethod
@@ -99,7 +97,6 @@ class Part:
 
     @property
     def content(self) -> str:
-        """All its content, to distinguish it from other parts."""
         return orjson.dumps(self.blocks).decode() if self.blocks else self.text
 
 
@@ -120,7 +117,6 @@ class File:
 
     @property
     def data(self) -> bytes:
-        """The content as it is sent."""
         return self.content.encode()
 
 
@@ -194,9 +190,7 @@ class Chat(Protocol):
     sleep: Callable[[float], Awaitable[object]]
 
     @property
-    def scheduler(self) -> Scheduler | None:
-        """What posts messages at a given time."""
-        ...
+    def scheduler(self) -> Scheduler | None: ...
 
     async def send(
         self,
@@ -217,9 +211,7 @@ class Chat(Protocol):
         """Draw a card with its buttons; one that is too long `continues` elsewhere."""
         ...
 
-    async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into parts for single posts."""
-        ...
+    async def parts(self, message: Message) -> Sequence[Part]: ...
 
     def line(
         self, text: str, to: str = "", *, link: str = "", part: Part | None = None, above: bool = False
@@ -227,9 +219,7 @@ class Chat(Protocol):
         """Return a line as a part: `to` somebody it mentions, with a `link`, below or `above` a part."""
         ...
 
-    def link(self, spot: Spot, message: str, workspace: str | None) -> str:
-        """Return the address of a message in a workspace or, without one, in direct messages."""
-        ...
+    def link(self, spot: Spot, message: str, workspace: str | None) -> str: ...
 
     async def post(
         self,
@@ -260,9 +250,7 @@ class Chat(Protocol):
         """Open a thread on a message, if there isn't one; it has the message's id."""
         ...
 
-    async def open_direct(self, user: str) -> str:
-        """Return the channel of somebody's direct messages with the bot."""
-        ...
+    async def open_direct(self, user: str) -> str: ...
 
     async def find(self, spot: Spot, since: str) -> Sequence[OwnMessage]:
         """Return the bot's own messages there `since` an ISO time; none where it may not read them."""
@@ -287,6 +275,4 @@ class Chat(Protocol):
         """
         ...
 
-    def fetch(self, file: SentFile, /) -> Awaitable[bytes]:
-        """Fetch a file that came with a question."""
-        ...
+    def fetch(self, file: SentFile, /) -> Awaitable[bytes]: ...

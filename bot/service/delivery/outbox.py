@@ -105,7 +105,6 @@ class RateLimits:
         return 0.0
 
     async def block(self, lane: Lane, seconds: float) -> None:
-        """Block a lane for some time."""
         until = self._clock() + seconds
         self._blocked_until[lane.name] = max(until, self._blocked_until.get(lane.name, until))
 
@@ -141,7 +140,6 @@ class SharedRateLimits:
             return await self._own.take(lane, urgency)
 
     async def block(self, lane: Lane, seconds: float) -> None:
-        """Block a lane for some time."""
         await self._own.block(lane, seconds)
         if lane.interval:
             with suppress(StorageError):  # the platform says it again to whoever sends

@@ -61,20 +61,16 @@ class Ledger:
         await self.note(self.telling)
 
     def is_spent(self, key: str) -> bool:
-        """Return whether this is posted, or may be there so often that it isn't posted again."""
         return self.times(key) >= MOST_POSTS
 
     def times(self, key: str) -> int:
-        """Return how often this may have been posted without a response."""
         return self.telling.posts.get(key, 0)
 
     async def count(self, key: str, times: int) -> None:
-        """Keep how often this may have been posted."""
         others = {name: count for name, count in self.telling.posts.items() if name != key}
         await self.record(posts={**others, key: times} if times else others)
 
     async def settle(self, key: str) -> None:
-        """Keep that this isn't posted again."""
         await self.count(key, MOST_POSTS)
 
 
@@ -95,12 +91,10 @@ class Receipt:
 
     @property
     def times(self) -> int:
-        """How often it may be there."""
         return self.ledger.times(self.key)
 
     @property
     def is_spent(self) -> bool:
-        """Whether it isn't posted again."""
         return self.ledger.is_spent(self.key)
 
     @asynccontextmanager
@@ -302,11 +296,9 @@ class Mention:
 
     @property
     def telling(self) -> MentionState:
-        """What is known by now."""
         return self.ledger.telling
 
     async def record(self, telling: MentionState) -> None:
-        """Keep what is known of the mention by now."""
         await self.ledger.record(begun=telling.begun, lost=telling.lost, post_at=telling.post_at)
 
 

@@ -79,14 +79,12 @@ class RunRecord:
         return True
 
     async def _note(self, telling: MentionState) -> None:
-        """Keep what may have arrived of the run's posts and its mention."""
         try:
             await self._journal.record_mention(self.run.id, telling)
         except StorageError:  # only a restart now could mention the asker once more
             log.exception("telling_not_recorded", run=self.run.id)
 
     async def run_exists(self) -> bool:
-        """Return whether the run is still on record."""
         try:
             return await self._journal.origin(self.run) is not None
         except StorageError:  # if the journal can't be read, nothing counts as forgotten
@@ -102,7 +100,6 @@ class RunRecord:
         return any(each.run_id != self.run.id for each in answers[:1])
 
     async def render_page(self) -> File:
-        """Return the run's stored conversation as an HTML file."""
         return await offload_slowly(page_of, await self._store.load(self.run.conversation_id))
 
     def receipt(self, key: str, content: str) -> Receipt | None:
@@ -126,7 +123,6 @@ class RunRecord:
         return keep
 
     def has_mentioned(self, mention: Mention) -> bool:
-        """Return whether the asker has been mentioned with this text."""
         return any(self.posts.has(key, mention.text) for key in ("mention", WITH_DIGEST))
 
 
@@ -228,7 +224,6 @@ class Presenter:
         return self.view.final is None
 
     def card(self) -> Card:
-        """Return the card in its newest state."""
         buttons = tuple(Button(action, self._run.id) for action in self._actions())
         return Card(card(self.view, self._clock()), buttons)
 
@@ -248,7 +243,6 @@ class Presenter:
         return await self._post_card()
 
     async def show_place(self) -> None:
-        """Show a waiting run's place in the queue."""
         if not self._lost:
             try:
                 await self._edit()
@@ -498,7 +492,6 @@ class Presenter:
         self._whole.add(message.key)
 
     def _shown(self) -> list[ThreadPart]:
-        """Return what is posted below the card: members' messages below a first question's alone."""
         parts = [*(self._thread or ())]
         is_first = self._has_own and not self._follows and any(each.kind == "digest" for each in parts)
         if not is_first and self.view.profile.thread == "digest":
@@ -506,7 +499,6 @@ class Presenter:
         return [ThreadPart("answer", self._answer()), *parts] if self._is_cut else parts
 
     def _buttons(self, posted: ThreadPart, shown: list[ThreadPart]) -> tuple[Button, ...]:
-        """Return *Open* below a member's message or, where there are none, for each below the digest."""
         if posted.kind == "member":
             return (Button("open", self._run.id, posted.seat),)
         if posted.kind == "answer" or any(each.kind == "member" for each in shown):
@@ -562,12 +554,10 @@ class Presenter:
         return not self._fits and self.view.final is not None
 
     def _answer(self) -> Message:
-        """Return the answer without the card's bounds."""
         blocks = answer(self.view, self.view.final, self._clock()) if self.view.final else ()
         return Message("answer", (Title(title(self.view)), *blocks))
 
     async def _hand_over(self, why: str, *, is_cut: bool) -> None:
-        """Attach the transcript in place of a thread that was refused."""
         try:
             note = wording.in_file(why, with_answer=is_cut)
             if receipt := self._on_record.receipt("transcript", note):

@@ -83,7 +83,6 @@ class Venue:
 
     @classmethod
     def of(cls, chat: Chat, run: RunRow, response: Response | None = None) -> Self:
-        """Return a run's place."""
         return cls(chat, run.id, run.origin, since=run.created_at, response=response)
 
     # ── the card ─────────────────────────────────────────────────────────────────────────────
@@ -220,11 +219,9 @@ class Venue:
     # ── what comes with the question ─────────────────────────────────────────────────────────
 
     async def read_discussion(self, brief: Brief, room: int) -> Discussion:
-        """Read the human thread in which a question was asked, as much as fits into `room` tokens."""
         return await self._chat.read(self._run, self._where, brief, room)
 
     async def fetch(self, file: SentFile) -> bytes:
-        """Fetch a file that came with the question."""
         return await self._chat.fetch(file)
 
     # ── the thread ───────────────────────────────────────────────────────────────────────────
@@ -260,7 +257,6 @@ class Venue:
         return self._first, None
 
     async def parts(self, message: Message) -> Sequence[Part]:
-        """Cut a message into parts for single posts."""
         return await self._chat.parts(message)
 
     async def post(self, part: Part, key: str, sent: Receipt, urgency: Urgency = Urgency.THREAD) -> str:
