@@ -28,7 +28,6 @@ from bot.errors import Refusal, UsageError
 from bot.evaluation.questions import EvalQuestion, digest, read_questions
 from bot.service.costs import RunBudget
 from bot.service.limits import nanos
-from bot.service.metrics import Observation
 from bot.service.runs import Runs
 from bot.service.waits import DurableSteps, when_connected
 from bot.terminal.ask import HERE, read_line, say, warn
@@ -172,11 +171,10 @@ class Evaluation:
         allowance = Allowance(limit, spent, so_far.unpriced_call)
         prices = partial(costs.prices, run.brief.profile.name)
         budget = RunBudget(allowance, 0, prices, self._too_dear, steps.send)
-        observed = Observation(self.runs.metrics)
 
         async def ask(call: Call) -> Reply:
             async with budget.room(call) as (bounded, count):
-                with observed.of_call(call) as answered:
+                with self.runs.metrics.of_call(call) as answered:
                     reply = await when_connected(lambda: self.runs.ask(bounded), lambda _: None)
                     answered(reply)
                 count(reply.usage)

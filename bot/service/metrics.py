@@ -10,10 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 
 from council.calls import Call, Reply
-from council.errors import Failure, ModelError
+from council.errors import ModelError
 from council.events import Emit, Event, MemberStarted, StageCompleted, StageStarted
 from council.usage import Usage
 from storage.journal.rows import Budgeted
@@ -76,12 +75,40 @@ class Metrics:
     cost: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
     budgets_nearly_used: Counter[Budgeted] = field(default_factory=Counter[Budgeted])
 
-    def answered(self, model: str, reply: Reply) -> None:
-        self._add(model, ANSWERED, reply.usage)
-        self.call_times[model].add(reply.latency_ms / 1000)
+    @contextmanager
+    def of_call(self, call: Call) -> Generator[Callable[[Reply], None]]:
+        """Count a call: what is yielded takes its reply."""
+        model = call.member.model
 
-    def failed(self, model: str, failure: Failure) -> None:
-        self._add(model, failure.cause, failure.usage)
+        def answered(reply: Reply) -> None:
+            self._add(model, ANSWERED, reply.usage)
+            self.call_times[model].add(reply.latency_ms / 1000)
+
+        try:
+            yield answered
+        except ModelError as error:
+            if error.failure.cause != "over_budget":  # it was never made
+                self._add(model, error.failure.cause, error.failure.usage)
+            raise
+
+    def of_events(self, emit: Emit, clock: Callable[[], float] = time.monotonic) -> Emit:
+        """Return an `emit` that times a run's stages; one that is only recalled isn't."""
+        began: dict[tuple[str, int], float] = {}
+        asked: set[tuple[str, int]] = set()
+
+        def hear(event: Event) -> None:
+            match event:
+                case StageStarted():
+                    began[event.stage, event.round] = clock()
+                case MemberStarted():
+                    asked.add((event.stage, event.round))
+                case StageCompleted() if (key := (event.stage, event.round)) in asked & began.keys():
+                    self.stages[event.stage].add(clock() - began[key])
+                case _:
+                    pass
+            emit(event)
+
+        return hear
 
     def edited(self, platform: str, changes: int) -> None:
         self.edits[platform] += 1
@@ -94,42 +121,3 @@ class Metrics:
         self.tokens[model, "prompt"] += usage.prompt_tokens
         self.tokens[model, "completion"] += usage.completion_tokens
         self.cost[model] += usage.cost
-
-
-@dataclass(slots=True)
-class Observation:
-    """What is counted of one run: its calls and its stages."""
-
-    metrics: Metrics
-    clock: Callable[[], float] = time.monotonic
-    _began: dict[tuple[str, int], float] = field(default_factory=dict[tuple[str, int], float])
-    _asked: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
-
-    @contextmanager
-    def of_call(self, call: Call) -> Generator[Callable[[Reply], None]]:
-        """Count a call: what is yielded takes its reply."""
-        try:
-            yield partial(self.metrics.answered, call.member.model)
-        except ModelError as error:
-            if error.failure.cause != "over_budget":  # it was never made
-                self.metrics.failed(call.member.model, error.failure)
-            raise
-
-    def of_events(self, emit: Emit) -> Emit:
-        """Return an `emit` whose stages are timed; one that is only recalled isn't."""
-
-        def hear(event: Event) -> None:
-            match event:
-                case StageStarted():
-                    self._began[event.stage, event.round] = self.clock()
-                case MemberStarted():
-                    self._asked.add((event.stage, event.round))
-                case StageCompleted():
-                    key = event.stage, event.round
-                    if key in self._asked & self._began.keys():
-                        self.metrics.stages[event.stage].add(self.clock() - self._began[key])
-                case _:
-                    pass
-            emit(event)
-
-        return hear

@@ -25,7 +25,7 @@ from bot.service.inputs import (
     read_inputs,
     records,
 )
-from bot.service.metrics import Metrics, Observation
+from bot.service.metrics import Metrics
 from bot.service.operator_notices import OperatorNotices, Remedies
 from bot.service.waits import Acknowledgements, DurableSteps, keep, until_written, when_connected
 from bot.view.wording.failures import explain
@@ -106,10 +106,9 @@ class Runs:
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
-            observed = Observation(self.metrics)
-            told = observed.of_events(self._logged(run)(emit))
+            told = self.metrics.of_events(self._logged(run, emit))
             try:
-                message = await self._answer(run, told, stop or Stop(), sources, observed)
+                message = await self._answer(run, told, stop or Stop(), sources)
             except RunSuperseded:  # it is another worker's to end
                 raise
             except CouncilError as error:
@@ -187,9 +186,7 @@ class Runs:
             brief = brief.model_copy(update={"context": context})
         return await read_inputs(self.files, brief, sources.fetch, self.fetcher)
 
-    async def _answer(
-        self, run: RunRow, emit: Emit, stop: Stop, sources: Sources, observed: Observation
-    ) -> AssistantMessage:
+    async def _answer(self, run: RunRow, emit: Emit, stop: Stop, sources: Sources) -> AssistantMessage:
         journal = self.costs.journal
         brief = await self._prepare(run, emit, stop, sources)
         if read := ContextRead.of(brief.context):
@@ -206,7 +203,7 @@ class Runs:
             await self.acknowledgements.acknowledged()
             if self.wait_for_claim is not None:  # until the run is certainly this process's
                 await self.wait_for_claim(run.id)
-            with observed.of_call(call) as answered:
+            with self.metrics.of_call(call) as answered:
                 async with budget(call) as (bounded, count):
                     ready = await shown(bounded)
                     reply = await when_connected(lambda: self.ask(ready), emit)
@@ -257,13 +254,13 @@ class Runs:
         # A run that is shown again took the time of its first showing, not the time until now.
         return answer_in(stored.conversation, run) or message
 
-    def _logged(self, run: RunRow) -> Callable[[Emit], Emit]:
+    def _logged(self, run: RunRow, emit: Emit) -> Emit:
         """Return what logs what operators can do; a terminal shows what the log says."""
         if run.origin.platform == TERMINAL or run.is_over:
-            return lambda emit: emit
+            return emit
         operators = self.operators
         tell = partial(operators.begin, run.origin) if operators else None
-        return partial(self.remedies.logged, run.brief.profile, tell=tell)
+        return self.remedies.logged(run.brief.profile, emit, tell)
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""

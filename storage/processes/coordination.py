@@ -13,18 +13,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from storage.database import SharedDatabase, listed
-from storage.errors import ConstraintError
 
 State = Literal["accepted", "waiting", "admitted", "claimed", "halted"]
 
 _READY = """
 UPDATE turns SET state = 'waiting', changed_at = clock_timestamp()
 WHERE run = ? AND state = 'accepted' RETURNING run
-"""
-_ENTER = """
-INSERT INTO turns (run, channel, "user", conversation, state)
-SELECT id, CAST(? AS text), CAST(? AS text), CAST(? AS text), 'waiting' FROM runs WHERE id = ?
-ON CONFLICT (run) DO NOTHING RETURNING run
 """
 _ADMIT = "SELECT admitted FROM let_in(CAST(? AS integer), ?, ?)"
 _PRIORITIZE = """
@@ -136,17 +130,6 @@ class Coordination:
     async def ready(self, run: str) -> bool:
         """Queue an accepted run; return whether it was accepted and no more."""
         return bool(await self._database.change(_READY, (run,)))
-
-    async def enter(self, entry: QueueEntry) -> bool:
-        """Queue a recorded run, whatever the bounds are; return whether it had no entry before.
-
-        A run that is forgotten gets none, and the answer is false.
-        """
-        row = entry.channel, entry.user, entry.conversation, entry.run
-        try:
-            return bool(await self._database.change(_ENTER, row))
-        except ConstraintError:  # the run is forgotten at this moment
-            return False
 
     async def admit(self, runs_per_channel: int, runs_per_user: int) -> list[str]:
         """Admit every waiting run that may start, by arrival; return those that this call admitted.

@@ -19,7 +19,7 @@ from bot.adapters import Health
 from bot.app import Library
 from bot.errors import Gone
 from bot.service.delivery.outbox import Outbox
-from bot.service.metrics import Metrics, Observation
+from bot.service.metrics import Metrics
 from bot.status import Status
 from council.calls import Call, Reply
 from council.document.conversation import Source
@@ -231,7 +231,7 @@ class TestMetrics:
                 return outcome
 
             async def counted(call: Call) -> None:
-                with Observation(page.metrics).of_call(call) as answered:
+                with page.metrics.of_call(call) as answered:
                     answered(await ask(call))
 
             await counted(CALL)
@@ -286,7 +286,7 @@ class TestMetrics:
         heard: list[Event] = []
         now = iter((0.0, 3.0, 5.0, 5.0, 65.0))
         async with served(tmp_path) as page:
-            hear = Observation(page.metrics, clock=lambda: next(now)).of_events(heard.append)
+            hear = page.metrics.of_events(heard.append, lambda: next(now))
             events = (
                 StageStarted("stage1", ("a/one",)),
                 MemberStarted("stage1", "a/one"),

@@ -492,6 +492,7 @@ class Presenter:
         self._whole.add(message.key)
 
     def _shown(self) -> list[ThreadPart]:
+        """Return what is posted below the card: members' messages below a first question's alone."""
         parts = [*(self._thread or ())]
         is_first = self._has_own and not self._follows and any(each.kind == "digest" for each in parts)
         if not is_first and self.view.profile.thread == "digest":
@@ -499,6 +500,7 @@ class Presenter:
         return [ThreadPart("answer", self._answer()), *parts] if self._is_cut else parts
 
     def _buttons(self, posted: ThreadPart, shown: list[ThreadPart]) -> tuple[Button, ...]:
+        """Return *Open* below a member's message or, where there are none, for each below the digest."""
         if posted.kind == "member":
             return (Button("open", self._run.id, posted.seat),)
         if posted.kind == "answer" or any(each.kind == "member" for each in shown):

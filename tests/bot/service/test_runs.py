@@ -14,7 +14,7 @@ import structlog.testing
 from bot.app import Library
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL
-from bot.service.metrics import Metrics, Observation
+from bot.service.metrics import Metrics
 from bot.service.runs import Runs, Sources
 from council.brief import Brief, Discussion, ThreadMessage
 from council.calls import Call, Reply
@@ -387,7 +387,7 @@ async def test_a_call_is_counted() -> None:
         assert call is CALL
         return reply
 
-    with Observation(metrics).of_call(CALL) as answered:
+    with metrics.of_call(CALL) as answered:
         answered(await ask(CALL))
     assert metrics.calls == {("a/one", "answered"): 1}
     assert metrics.tokens == {("a/one", "prompt"): 10, ("a/one", "completion"): 5}
@@ -403,7 +403,7 @@ async def test_a_failed_call_is_counted_by_its_cause(cause: Cause, counted: int)
     async def ask(call: Call) -> Reply:
         raise ModelError(Failure(cause=cause, detail=call.member.model))
 
-    with pytest.raises(ModelError), Observation(metrics).of_call(CALL):
+    with pytest.raises(ModelError), metrics.of_call(CALL):
         await ask(CALL)
     assert metrics.calls[("a/one", cause)] == counted
     assert not metrics.call_times
@@ -413,7 +413,7 @@ def test_only_stages_that_asked_are_timed() -> None:
     """One whose calls are all recalled took no time."""
     metrics, shown = Metrics(), list[Event]()
     clock = iter((1.0, 2.0, 4.5))
-    emit = Observation(metrics, lambda: next(clock)).of_events(shown.append)
+    emit = metrics.of_events(shown.append, lambda: next(clock))
     events = [
         StageStarted("stage1", ("a/one",)),
         StageCompleted("stage1", ()),

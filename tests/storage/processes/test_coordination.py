@@ -231,18 +231,6 @@ async def test_a_run_in_a_hurry_ignores_the_bounds(one: Process) -> None:
     assert await one.coordination.admit(2, 2) == []
 
 
-async def test_a_reopened_run_is_entered_once(one: Process) -> None:
-    """It waits at the end of the queue, whatever the bounds say; a forgotten run isn't entered."""
-    await one.line_up(entry_of("1"), entry_of("2"))
-    await one.coordination.leave("1", "A")
-    assert [await one.coordination.enter(entry_of(run)) for run in ("1", "1", "missing")] == [
-        True,
-        False,
-        False,
-    ]
-    assert await one.coordination.admit(5, 5) == ["2", "1"]
-
-
 async def test_positions_count_what_nobody_has_claimed(one: Process) -> None:
     """The next has position 1; whoever is claimed or has left has none."""
     await one.line_up(*(entry_of(f"{n}") for n in range(3)))
