@@ -18,7 +18,7 @@ from bot.service import commands
 from bot.service.access import check
 from bot.service.commands import Command, Given
 from bot.service.delivery.chat import File
-from bot.service.delivery.presenter import files_of
+from bot.service.presenter import files_of
 from bot.view.message import printable
 from bot.view.wording import failures, past
 from council.document.conversation import Source

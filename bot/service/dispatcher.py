@@ -13,9 +13,9 @@ from bot.service.access import Admins, Requester, check_place
 from bot.service.channels import EffectiveSettings, Operator, configure
 from bot.service.commands import Given, RunOptions
 from bot.service.delivery.chat import File
-from bot.service.delivery.presenter import files_of
 from bot.service.help import Help, Page
 from bot.service.limits import Budgets
+from bot.service.presenter import files_of
 from bot.service.run_tasks import RunTasks, VenueOf
 from bot.service.runs import answer_in
 from bot.service.waits import ACCEPT_SECONDS
@@ -25,7 +25,7 @@ from bot.view.run import run_view
 from bot.view.thread import opened
 from bot.view.wording import commands, failures, inputs
 from bot.view.wording.commands import NOT_HERE
-from council.brief import Attachment, Discussion, SentFile
+from council.brief import Discussion, SentFile
 from council.document.conversation import Conversation, Source, Vote, timestamp
 from council.profile import Profile
 from council.text import clip
@@ -103,7 +103,7 @@ class Dispatcher:
         """
         words = question.text.strip()
         files = (*question.attachments, *question.sent)
-        text = words or _in_files(files)
+        text = words or (commands.in_files([file.name for file in files]) if files else "")
         if self.tasks.is_draining:
             raise Unavailable(commands.RESTARTING)
         if not text:
@@ -342,11 +342,6 @@ class Dispatcher:
     async def profile_names(self, here: Source) -> tuple[str, ...]:
         """Name the councils that can be asked in a channel. Raises `Refusal`."""
         return (await self.in_force(here)).open_profiles
-
-
-def _in_files(files: Sequence[Attachment | SentFile]) -> str:
-    named = [file.name for file in files]
-    return commands.in_files(named) if named else ""
 
 
 def follow_up(

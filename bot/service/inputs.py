@@ -370,7 +370,7 @@ def check(brief: Brief) -> None:
 
 def nothing_readable(attachments: Sequence[Attachment], sees: Sequence[str] = ()) -> str:
     """Return why nothing of these files and links can be read, for people."""
-    return wording.nothing_read(*_records(attachments, sees))
+    return wording.nothing_read(*records(attachments, sees))
 
 
 def seeing(profile: Profile) -> tuple[str, ...]:
@@ -378,14 +378,10 @@ def seeing(profile: Profile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(seat.name for seat in seats if seat.vision))
 
 
-def records(brief: Brief, saw: Sequence[str]) -> tuple[tuple[FileRecord, ...], tuple[LinkRecord, ...]]:
-    """Return what is stored and shown of a question's files and links; `saw` names who saw pictures."""
-    return _records(brief.attachments, saw)
-
-
-def _records(
+def records(
     attachments: Sequence[Attachment], saw: Sequence[str]
 ) -> tuple[tuple[FileRecord, ...], tuple[LinkRecord, ...]]:
+    """Return what is stored and shown of a question's files and links; `saw` names who saw pictures."""
     files = tuple(_file(each, saw) for each in attachments if each.url is None)
     links = tuple(_link(each.url, each) for each in attachments if each.url is not None)
     return files, links
@@ -420,7 +416,7 @@ def _link(url: str, page: Attachment) -> LinkRecord:
 
 def files_read(brief: Brief, saw: Sequence[str] | None = None) -> FilesRead | None:
     """Return what people are told of a question's files; `saw` names who has seen pictures by now."""
-    files, links = records(brief, seeing(brief.profile) if saw is None else saw)
+    files, links = records(brief.attachments, seeing(brief.profile) if saw is None else saw)
     earlier = tuple(dict.fromkeys(file.name for file in brief.earlier))
     return FilesRead(files, links, earlier) if files or links or earlier else None
 

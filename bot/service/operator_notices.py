@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 from bot.errors import VenueError
 from bot.service.access import Admins
+from bot.service.delivery.posts import Ledger, Mention
 from bot.view.wording import failures as wording
 from bot.view.wording.failures import Remedy, Target
 from council.calls import Call
@@ -97,35 +98,18 @@ WAIT_SECONDS = 10.0
 """How long a run that has failed waits to tell its asker that an admin knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A direct message to one admin, which is sent once.
+Send = Callable[[str, str, str, Mention], Awaitable[None]]
+"""Sends an admin a message: their id, a key that no other has, how its text begins at every attempt.
 
-    It is about something of `workspace`. `key` tells it from all others, and `subject` is how its text
-    begins at every attempt. `telling` is what an earlier attempt has recorded, `note` records what may
-    have arrived, `sent` that it has.
-    """
-
-    to: str
-    workspace: str | None
-    key: str
-    subject: str
-    text: str
-    telling: MentionState
-    note: Callable[[MentionState], Awaitable[None]]
-    sent: Callable[[str], Awaitable[None]]
+It goes out at low urgency. Raises `VenueError`.
+"""
 
 
-Send = Callable[[Notice], Awaitable[None]]
-"""Sends a notice, at low urgency. Raises `VenueError`."""
-
-
-class _Notice(BaseModel):
+class Notice(BaseModel):
     """What is listed of a notice until it is sent; then its row says `told` or `failed`."""
 
     platform: str
     admin: str
-    workspace: str | None
     subject: str
     telling: MentionState = NOT_MENTIONED
 
@@ -183,8 +167,7 @@ class OperatorNotices:
         keys: list[str] = []
         for name, admin in [one for one in found if one[0] == where.platform] or found:
             key = about + await self._spending.digest(f"{name}:{admin}", day)
-            workspace = where.workspace if name == where.platform else None
-            notice = _Notice(platform=name, admin=admin, workspace=workspace, subject=cause.subject(day))
+            notice = Notice(platform=name, admin=admin, subject=cause.subject(day))
             await self._work.add_once("tell", notice.model_dump_json(), key)
             if key not in self._tasks:
                 self._tasks[key] = asyncio.create_task(self._keep_at(key, cause.message(day)))
@@ -206,7 +189,7 @@ class OperatorNotices:
             return ()
         if one.item in ("told", "failed"):
             return None
-        notice = _Notice.model_validate_json(one.item)
+        notice = Notice.model_validate_json(one.item)
         if not (send := self.sends.get(notice.platform)):
             return None
 
@@ -218,18 +201,8 @@ class OperatorNotices:
             await self._work.change(one, "told", f"{day}~")
 
         try:
-            await send(
-                Notice(
-                    to=notice.admin,
-                    workspace=notice.workspace,
-                    key=one.key,
-                    subject=notice.subject,
-                    text=text or notice.subject,
-                    telling=notice.telling,
-                    note=note,
-                    sent=sent,
-                )
-            )
+            mention = Mention(text or notice.subject, sent, Ledger(notice.telling, note))
+            await send(notice.admin, one.key, notice.subject, mention)
         except VenueError as error:
             log.warning("admin_not_told", admin=f"{notice.platform}:{notice.admin}", reason=error)
             await self._work.change(one, "failed", f"{day}~")

@@ -21,9 +21,9 @@ from typing import Any
 import structlog
 
 from bot.errors import Refusal, Unreachable
-from bot.service.delivery.presenter import Presenter
 from bot.service.delivery.venue import Venue
 from bot.service.limits import Durability, Limits, channel_of, user_of
+from bot.service.presenter import Presenter
 from bot.service.runs import Runs, Sources
 from bot.service.turns import Backlog, Queue, Ticket
 from bot.service.waits import until_written
@@ -292,7 +292,7 @@ class RunTasks:
                         await presenter.caught_up()
                         await resumed.wait()
                 await presenter.pick_up()
-            elif not await self.post_card(run, presenter) and not presenter.has_spent:
+            elif not await self.post_card(run, presenter) and presenter.view.usage is None:
                 # Nobody would see the answer, so nothing is spent. What is paid for finds another way.
                 stop.everything.cancel("stopped")
                 if await presenter.ended_without_answer():

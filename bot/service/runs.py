@@ -3,6 +3,7 @@
 import random
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
@@ -106,7 +107,11 @@ class Runs:
             if run.error:
                 emit(RunFailed(run.id, run.error.message, run.error.failures))
                 return None
-            told = self.metrics.of_events(self._logged(run, emit))
+            told = emit
+            if run.origin.platform != TERMINAL and not run.is_over:  # a terminal shows what the log says
+                tell = partial(self.operators.begin, run.origin) if self.operators else None
+                told = self.remedies.logged(run.brief.profile, emit, tell)
+            told = self.metrics.of_events(told)
             try:
                 message = await self._answer(run, told, stop or Stop(), sources)
             except RunSuperseded:  # it is another worker's to end
@@ -220,7 +225,7 @@ class Runs:
             stop=stop,
             price_of=partial(self.costs.prices, brief.profile.name),
         )
-        files, links = records(brief, deliberation.saw)
+        files, links = records(brief.attachments, deliberation.saw)
         if brief.pictures and (seen := files_read(brief, deliberation.saw)) and seen != given:
             emit(seen)
         message = deliberation.message.model_copy(update={"run_id": run.id, "asked_by": run.origin.user})
@@ -253,14 +258,6 @@ class Runs:
             log.exception("answer_not_indexed", conversation=run.conversation_id)
         # A run that is shown again took the time of its first showing, not the time until now.
         return answer_in(stored.conversation, run) or message
-
-    def _logged(self, run: RunRow, emit: Emit) -> Emit:
-        """Return what logs what operators can do; a terminal shows what the log says."""
-        if run.origin.platform == TERMINAL or run.is_over:
-            return emit
-        operators = self.operators
-        tell = partial(operators.begin, run.origin) if operators else None
-        return self.remedies.logged(run.brief.profile, emit, tell)
 
     async def _context(self, run: RunRow, brief: Brief) -> Discussion | None:
         """Return the thread that a run read, without messages forgotten since."""
@@ -315,9 +312,10 @@ class Runs:
 
         If its answer had been written and only its end hadn't, it is answered.
         """
-        if await self._is_written(run):
-            await self._close(run, "answered")
-            return replace(run, status="answered")
+        with suppress(StorageError):  # there is no document yet, or a Retry finds what there is
+            if answer_in(await self.costs.store.load(run.conversation_id), run):
+                await self._close(run, "answered")
+                return replace(run, status="answered")
         why = EndReason(message="Interrupted. Press Continue: finished calls aren't paid twice.")
         await self._close(run, "failed", why)
         return replace(run, status="failed", error=why)
@@ -349,13 +347,6 @@ class Runs:
             self._not_closed[run.id] = status, why
         if not is_counted:
             self.metrics.runs_ended[status] += 1
-
-    async def _is_written(self, run: RunRow) -> bool:
-        try:
-            conversation = await self.costs.store.load(run.conversation_id)
-        except StorageError:  # there is none yet, or it can't be read now: a Retry finds what there is
-            return False
-        return answer_in(conversation, run) is not None
 
 
 def _texts(brief: Brief) -> list[str]:

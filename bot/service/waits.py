@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeVar
 
 import structlog
@@ -42,7 +41,7 @@ async def until_written(write: Callable[[], Awaitable[T]], emit: Emit) -> T:
         "Paused: the council's data can't be written. Nothing is lost; the run resumes by itself once "
         "the data can be written again. The log says why."
     )
-    return await _until_done(write, _passes, partial(_hold, emit, paused), emit)
+    return await _until_done(write, _passes, paused, emit)
 
 
 def when_connected(work: Callable[[], Awaitable[T]], emit: Emit) -> Awaitable[T]:
@@ -51,15 +50,19 @@ def when_connected(work: Callable[[], Awaitable[T]], emit: Emit) -> Awaitable[T]
         "Paused: the council has too many connections open. Nothing is lost; the run resumes by itself "
         "once some of them are closed. The log says why."
     )
-    return _until_done(work, _lacks_descriptors, partial(_hold, emit, paused), emit)
+    return _until_done(work, _lacks_descriptors, paused, emit)
 
 
 async def _until_done(
     work: Callable[[], Awaitable[T]],
     passes: Callable[[BaseException], bool],
-    hold: Callable[[BaseException | None], None],
+    why: str,
     emit: Emit,
 ) -> T:
+    def hold(error: BaseException | None) -> None:
+        log.warning("run_held", reason=error)
+        emit(RunHeld(why))
+
     try:
         return await work()
     except CouncilError as error:
@@ -79,11 +82,6 @@ async def _until_done(
     done: T = await retrying(again)
     emit(RunHeld(None))
     return done
-
-
-def _hold(emit: Emit, why: str, error: BaseException | None) -> None:
-    log.warning("run_held", reason=error)
-    emit(RunHeld(why))
 
 
 async def keep(write: Callable[[], Awaitable[None]], emit: Emit) -> None:

@@ -34,11 +34,6 @@ Retract = Callable[[Work], Awaitable[None]]
 """Deletes a message; returns once it isn't there any more. Raises `VenueError`."""
 
 
-def wait_after(attempts: int) -> float:
-    """Return how many seconds to wait after so many attempts in vain, the first one aside."""
-    return min(FIRST_WAIT * 2**attempts, LONGEST_WAIT)
-
-
 def retracting(retract: Retract) -> Do:
     """Return what deletes messages this way."""
 
@@ -128,7 +123,7 @@ class WorkLoop:
             try:
                 await self._work.carry_out(kind, do, key, platform)
             except (Unreachable, Revoked, StorageError) as error:
-                wait = wait_after(attempts)
+                wait = min(FIRST_WAIT * 2**attempts, LONGEST_WAIT)
                 log.warning("work_stalled", connection=platform or kind, reason=error, again_in=wait)
                 await self.sleep(wait)
             else:

@@ -2,7 +2,8 @@
 
 import asyncio
 import hashlib
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Concatenate
 
 import structlog
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -11,7 +12,7 @@ from typing_extensions import override
 from council.calls import Call, Outcome, Reply, Steps
 from council.document.conversation import timestamp
 from council.errors import Failure
-from storage.database import Database, Statement
+from storage.database import Database
 from storage.journal import spending
 from storage.journal.rows import Allowance, Clock, RunRow
 
@@ -51,12 +52,8 @@ _RECORDED: TypeAdapter[_Replied | _Failed] = TypeAdapter(
 )
 
 
-class Write(Protocol):
-    """Writes statements about a run. Raises `RunSuperseded`."""
-
-    async def __call__(self, run_id: str, /, *statements: Statement) -> None:
-        """Return when they are durable."""
-        ...
+Write = Callable[Concatenate[str, ...], Awaitable[None]]
+"""Writes statements about a run; returns when they are durable. Raises `RunSuperseded`."""
 
 
 class RunSteps(Steps):

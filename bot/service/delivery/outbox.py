@@ -256,7 +256,7 @@ class Outbox:
         self._metrics = metrics or Metrics()
         self._metrics.waiting[platform] = self.waiting
         self._queues: dict[str, _Queue] = {}
-        self._paused: set[Callable[[], Urgency]] = set()
+        self._paused: list[Callable[[], Urgency]] = []
         self._pumps: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -325,17 +325,11 @@ class Outbox:
                 now = self._clock()
                 if lost > 1 or unknown >= patience.unknown_attempts or now + wait > ends:
                     raise
-            await self._pause(wait, current)
-
-    async def _pause(self, seconds: float, urgency: Callable[[], Urgency]) -> None:
-        def paused() -> Urgency:
-            return urgency()
-
-        self._paused.add(paused)
-        try:
-            await self._sleep(seconds)
-        finally:
-            self._paused.discard(paused)
+            self._paused.append(current)
+            try:
+                await self._sleep(wait)
+            finally:
+                self._paused.remove(current)
 
     async def _finish(self, request: Awaitable[T]) -> T:
         """Await a request; one that is cancelled meanwhile still has its time to end."""
@@ -410,7 +404,13 @@ class Outbox:
                     self._metrics.held_seconds[self._platform] += wait
                     await self._sleep(wait)
                 elif following := queue.take_next(self._clock(), next(self._numbers)):
-                    self._let_through(lane, queue, following)
+                    urgency, waited = following.urgency().name, self._clock() - following.since
+                    if waited >= self.patience.starving:
+                        self._metrics.sent_late[self._platform, urgency.lower()] += 1
+                        log.info("sent_late", lane=lane.name, urgency=urgency, seconds=round(waited))
+                    queue.under_way.append(following.run)
+                    following.is_through = True
+                    following.turn.set_result(None)
         except Exception:
             # Whatever the limits raise, nobody may wait for a lane without a pump.
             log.exception("lane_broken", lane=lane.name)
@@ -419,14 +419,3 @@ class Outbox:
                     one.turn.set_exception(Unreachable(wording.NOTHING_SENT))
         finally:
             del self._queues[lane.name]
-
-    def _let_through(self, lane: Lane, queue: _Queue, following: _Waiting) -> None:
-        waited = self._clock() - following.since
-        if waited >= self.patience.starving:
-            self._metrics.sent_late[self._platform, following.urgency().name.lower()] += 1
-            log.info(
-                "sent_late", lane=lane.name, urgency=following.urgency().name, seconds=round(waited)
-            )
-        queue.under_way.append(following.run)
-        following.is_through = True
-        following.turn.set_result(None)

@@ -25,7 +25,6 @@ import structlog
 from bot.errors import Gone, NotAllowed, Unreachable, VenueError
 from bot.service.delivery.chat import Chat, File, OwnMessage, Part, Scheduler, Spot
 from bot.service.delivery.outbox import Repeat, Urgency, UrgencyNow
-from bot.service.operator_notices import Notice
 from storage.journal.rows import NOT_MENTIONED, MentionState
 
 log = structlog.get_logger()
@@ -462,36 +461,31 @@ NOTICED_SECONDS = 2 * 86_400
 """How far back an earlier attempt is looked for: a notice's text begins with its day."""
 
 
-async def notify(chat: Chat, notice: Notice) -> None:
-    """Send an admin a direct message: once by its nonce, later by its beginning; else like a mention.
+async def notify(chat: Chat, to: str, key: str, subject: str, mention: Mention) -> None:
+    """Send an admin a direct message: once by its nonce, later by its `subject`; else like a mention.
 
     Raises `VenueError`.
     """
-    send = partial(chat.send, run=notice.key, urgency=Urgency.THREAD)
-    spot = Spot(await send("direct", Spot(notice.to), lambda: chat.open_direct(notice.to)))
+    send = partial(chat.send, run=key, urgency=Urgency.THREAD)
+    spot = Spot(await send("direct", Spot(to), lambda: chat.open_direct(to)))
     if not chat.knows_nonces:
-        sender = MentionSender(chat, notice.key, Urgency.THREAD)
-        mention = Mention(notice.text, notice.sent, Ledger(notice.telling, notice.note))
+        sender = MentionSender(chat, key, Urgency.THREAD)
         if not await sender.is_over(mention):
-            await sender.send(Part(notice.text), spot, mention)
+            await sender.send(Part(mention.text), spot, mention)
         return
-    nonce = hashlib.sha256(notice.key.encode()).hexdigest()[:25]
-    tried = float("-inf") if notice.telling.begun else None
+    nonce = hashlib.sha256(key.encode()).hexdigest()[:25]
+    tried = float("-inf") if mention.telling.begun else None
 
     async def attempt() -> None:
         nonlocal tried
         if tried is not None and chat.clock() - tried > NONCE_SECONDS:
             since = datetime.fromtimestamp(chat.now() - NOTICED_SECONDS, UTC).isoformat()
-            found = (
-                one.id
-                for one in await chat.find(spot, since)
-                if one.part.text.startswith(notice.subject)
-            )
-            if there := next(found, ""):
-                return await notice.sent(there)
+            found = await chat.find(spot, since)
+            if there := next((one.id for one in found if one.part.text.startswith(subject)), ""):
+                return await mention.sent(there)
         tried = chat.clock() if tried is None else tried
-        await notice.note(MentionState(begun=1))
-        [message] = await chat.post(spot, Part(notice.text), nonce=nonce)
-        return await notice.sent(message)
+        await mention.record(MentionState(begun=1))
+        [message] = await chat.post(spot, Part(mention.text), nonce=nonce)
+        return await mention.sent(message)
 
     await send("post", spot, attempt)

@@ -14,12 +14,12 @@ import pytest
 from bot.app import Library
 from bot.errors import Malformed, NotAllowed, Refusal, Unreachable, UsageError, VenueError
 from bot.render.markdown import render
+from bot.service import presenter
 from bot.service.accept import Question
 from bot.service.access import AT_TERMINAL, Admins
 from bot.service.channels import Operator
 from bot.service.commands import RunOptions
 from bot.service.costs import Prices, unknown
-from bot.service.delivery import presenter
 from bot.service.delivery.chat import Button, Card, File, Part
 from bot.service.delivery.outbox import Urgency
 from bot.service.delivery.posts import Mention, Sent
@@ -413,7 +413,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
     locked: dict[str, Exception] = {"post": NotAllowed("the thread is locked")}
     venue = RecordingVenue(refuse={**locked, "attach": error} if is_refused else locked)
     if not is_refused:
-        monkeypatch.setattr("bot.service.delivery.presenter.page_of", broken)
+        monkeypatch.setattr("bot.service.presenter.page_of", broken)
     async with office(tmp_path, ScriptedCouncil()) as place:
         run = await place.see(venue)
         row = await place.row(run)

@@ -213,11 +213,6 @@ class Presenter:
         """Wait until the run asks something new, waits in the queue or is over."""
         await self._until(lambda: not self._kinds.isdisjoint({RunQueued, MemberStarted, *OVER}))
 
-    @property
-    def has_spent(self) -> bool:
-        """Whether any call of the run has been paid for, as far as it has been heard."""
-        return self.view.usage is not None
-
     async def ended_without_answer(self) -> bool:
         """Wait until the run is over; return whether it has no answer."""
         await self._until(lambda: self.view.is_over)
