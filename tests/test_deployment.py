@@ -197,11 +197,7 @@ def test_a_password_that_would_be_read_as_sql_is_refused(tmp_path: Path) -> None
     """Before anything is made; it isn't repeated."""
     address = tmp_path / "database_url"
     address.write_text("postgresql://council:x'; DROP@database/council")
-    given = {
-        "DATABASE_URL_FILE": str(address),
-        "POSTGRES_USER": "postgres",
-        "PATH": os.environ["PATH"],
-    }
+    given = {"DATABASE_URL_FILE": str(address), "POSTGRES_USER": "postgres", "PATH": os.environ["PATH"]}
     code, said = make_role(given)
     assert code == 1
     assert "PASSWORD of letters and digits" in said

@@ -15,15 +15,7 @@ from discord import app_commands, ui
 from discord.gateway import DiscordWebSocket
 from discord.http import Route
 
-from tests.discord_server import (
-    Channel,
-    DiscordServer,
-    Guild,
-    Impossible,
-    Message,
-    Permission,
-    User,
-)
+from tests.discord_server import Channel, DiscordServer, Guild, Impossible, Message, Permission, User
 from tests.pairs import rows
 
 NOBODY = discord.AllowedMentions.none()
@@ -69,10 +61,7 @@ class Bot(discord.AutoShardedClient):
             self.heard.append(message)
 
     async def council(
-        self,
-        interaction: discord.Interaction,
-        question: str,
-        rounds: app_commands.Range[int, 1, 5] = 1,
+        self, interaction: discord.Interaction, question: str, rounds: app_commands.Range[int, 1, 5] = 1
     ) -> None:
         assert rounds <= 5
         self.interactions.append(interaction)

@@ -9,10 +9,7 @@ import pytest
 
 from pictures.render import NoPicture, missing, render
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}"),
-]
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}")]
 
 BOT = {"id": "1", "username": "Council", "bot": True}
 ADA = {"id": "2", "username": "ada", "global_name": "Ada"}

@@ -59,12 +59,7 @@ async def logging_at(
     log: list[str] = []
     with (folder / "log").open("wb") as written:
         process = await start(
-            "run",
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=written,
-            code=PROGRAM,
+            "run", cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=written, code=PROGRAM
         )
     try:
         await until(lambda: slack.courier.sockets > 0)

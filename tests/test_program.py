@@ -396,10 +396,7 @@ async def test_chat_draws_past_answers_where_somebody_watches(
         screen = await typed_at_a_terminal(council, typed)
         process = await council.start("chat", stdin=subprocess.PIPE)
         piped, _ = await process.communicate(b"/council-show shou\n")
-    for pattern, name in (
-        (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"),
-        (r"\d+\.\d s", "TIME"),
-    ):
+    for pattern, name in ((r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "DATE"), (r"\d+\.\d s", "TIME")):
         screen = re.sub(pattern, name, screen)
     rule = 72 * "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
     _, history, shown, member, search, figures, told = screen.removesuffix("\n> ").split(f"> {rule}\n")

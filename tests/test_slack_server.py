@@ -168,22 +168,10 @@ def test_the_busiest_minute_is_a_window_of_sixty_seconds() -> None:
         ([{"type": "marquee"}], "unsupported type: marquee", "/0/type"),
         ([header("x" * 151)], "must be less than 151 characters", "/0/text/text"),
         ([header("x", "mrkdwn")], "unsupported type: mrkdwn", "/0/text/type"),
-        (
-            [button(text=plain("x" * 76))],
-            "must be less than 76 characters",
-            "/0/elements/0/text/text",
-        ),
+        ([button(text=plain("x" * 76))], "must be less than 76 characters", "/0/elements/0/text/text"),
         ([button(value="x" * 2001)], "must be less than 2001 characters", "/0/elements/0/value"),
-        (
-            [button(action_id="x" * 256)],
-            "must be less than 256 characters",
-            "/0/elements/0/action_id",
-        ),
-        (
-            [{**section("x"), "block_id": "x" * 256}],
-            "must be less than 256 characters",
-            "/0/block_id",
-        ),
+        ([button(action_id="x" * 256)], "must be less than 256 characters", "/0/elements/0/action_id"),
+        ([{**section("x"), "block_id": "x" * 256}], "must be less than 256 characters", "/0/block_id"),
         ([markdown("x" * 12_001)], "must be less than 12001 characters", "/0/text"),
         ([markdown("# H\n\nx\n\n---\n\n" * 17)], "no more than 50 items allowed", ""),
         ([table(rows=101)], "no more than 100 items allowed", "/0/rows"),
@@ -295,11 +283,7 @@ async def test_a_missing_scope_is_named(
 
 
 async def test_a_scheduled_message_is_listed_until_it_is_posted(
-    slack: SlackServer,
-    general: Channel,
-    ada: User,
-    client: AsyncWebClient,
-    clock: HandClock,
+    slack: SlackServer, general: Channel, ada: User, client: AsyncWebClient, clock: HandClock
 ) -> None:
     """Then it is a message like any other, and notifies."""
     now = int(clock())
@@ -346,11 +330,7 @@ async def test_an_upload_appears_in_the_thread_and_is_downloaded_with_the_token_
     """The SDK's three steps; a stranger gets the sign-in page with status 200."""
     parent = slack.post(general, ada, "parent")
     await client.files_upload_v2(
-        channel=general.id,
-        thread_ts=parent.ts,
-        filename="t.md",
-        content="# T",
-        initial_comment="here",
+        channel=general.id, thread_ts=parent.ts, filename="t.md", content="# T", initial_comment="here"
     )
     (reply,) = slack.thread(general, parent.ts)
     (file,) = reply.files
@@ -415,10 +395,7 @@ async def test_it_answers_five_times_within_half_an_hour(
             {"blocks": [markdown("# <@U1>\n\n- <!channel>\n\n|a|\n|-|\n|<@U2>|")]},
             {"U1", "channel", "U2"},
         ),
-        (
-            {"blocks": [markdown("\\<@U1> &lt;!channel&gt; `<@U2>`\n\n```\n<!here>\n```")]},
-            set[str](),
-        ),
+        ({"blocks": [markdown("\\<@U1> &lt;!channel&gt; `<@U2>`\n\n```\n<!here>\n```")]}, set[str]()),
         ({"blocks": [rich_text({"type": "user", "user_id": "U1"})]}, {"U1"}),
         ({"blocks": [rich_text({"type": "broadcast", "range": "here"})]}, {"here"}),
         ({"blocks": [rich_text({"type": "usergroup", "usergroup_id": "S1"})]}, {"S1"}),

@@ -91,12 +91,7 @@ class Scene:
         self.starts += 1
         with (self.folder / f"start-{self.starts:02}.log").open("wb") as log:
             process = await start(
-                *words,
-                cwd=self.folder,
-                env=self.environment(),
-                stdout=log,
-                stderr=log,
-                code=WATCHED,
+                *words, cwd=self.folder, env=self.environment(), stdout=log, stderr=log, code=WATCHED
             )
         self.process = process
         self.trap.follow(process.pid)

@@ -152,11 +152,7 @@ class Filled:
     resolved: dict[str, Json] = field(default_factory=dict[str, Json])
 
 
-def fill(
-    command: Json,
-    values: Mapping[str, Any],
-    focused: str | None = None,
-) -> Filled:
+def fill(command: Json, values: Mapping[str, Any], focused: str | None = None) -> Filled:
     """Type values into the options of a command.
 
     A value that the client wouldn't send (unknown option, wrong type, too long, not among the choices,

@@ -27,9 +27,7 @@ OBSERVED: dict[str, tuple[int, float]] = {
 Discord documents none of them, so that they may change. Threads are counted by guild and shared with
 other bots (discord/discord-api-docs#7816, #8082).
 """
-BY_GUILD = {
-    "POST /channels/{channel_id}/messages/{message_id}/threads",
-}
+BY_GUILD = {"POST /channels/{channel_id}/messages/{message_id}/threads"}
 
 
 @dataclass(slots=True, eq=False)

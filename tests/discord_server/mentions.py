@@ -56,11 +56,7 @@ def allowed(body: Any) -> Allowed:
 
 
 def pings(
-    world: World,
-    message: Message,
-    text: str,
-    rules: Allowed,
-    on: Literal["post", "edit"],
+    world: World, message: Message, text: str, rules: Allowed, on: Literal["post", "edit"]
 ) -> tuple[Ping, ...]:
     """List what this text pings in the message's channel, each target once."""
     channel, author = message.channel, message.author

@@ -40,11 +40,7 @@ SECTIONS = (endpoints, interactions, commands)
 NO_INTENTS = Intent(0)
 SLASH, COMPONENT, AUTOCOMPLETE, MODAL = 2, 3, 4, 5
 FORM = 9
-KINDS = {
-    "text": ChannelType.TEXT,
-    "announcement": ChannelType.ANNOUNCEMENT,
-    "forum": ChannelType.FORUM,
-}
+KINDS = {"text": ChannelType.TEXT, "announcement": ChannelType.ANNOUNCEMENT, "forum": ChannelType.FORUM}
 Value = TypeVar("Value")
 
 

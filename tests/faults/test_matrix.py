@@ -10,17 +10,7 @@ import pytest
 
 from bot.service.delivery.posts import MOST_POSTS
 from tests.faults import stored
-from tests.faults.cases import (
-    ASIDE,
-    EDIT,
-    NO_METHODS,
-    SEND,
-    TARGETS,
-    Case,
-    PlatformName,
-    event,
-    every,
-)
+from tests.faults.cases import ASIDE, EDIT, NO_METHODS, SEND, TARGETS, Case, PlatformName, event, every
 from tests.faults.documented import DISCORD, SLACK
 from tests.faults.platforms import Event, SlackPlatform
 from tests.faults.playing import MID_RUN, SETTLE, Result, play, quieten

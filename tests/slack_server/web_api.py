@@ -231,10 +231,7 @@ class WebApi:
         limit, start = int(arguments.get("limit") or 100), int(arguments.get("cursor") or 0)
         people = sorted(channel.members)
         cursor = str(start + limit) if start + limit < len(people) else ""
-        return {
-            "members": people[start : start + limit],
-            "response_metadata": {"next_cursor": cursor},
-        }
+        return {"members": people[start : start + limit], "response_metadata": {"next_cursor": cursor}}
 
     def _my_channels(self, team: Team, arguments: Json) -> Json:
         kinds = str(arguments.get("types") or "public_channel").split(",")

@@ -41,15 +41,6 @@ async def test_the_last_fifty_messages_reach_the_models(talks: AnyTalks) -> None
 
 
 @READING
-async def test_a_short_thread_is_read_whole(talks: AnyTalks) -> None:
-    """With its first message, which on Discord is in the channel around the thread."""
-    thread = talks.discuss(3)
-    card = await talks.ask_in(thread, "What now?")
-    assert said(talks) == ["Message 1.", "Message 2.", "Message 3."]
-    assert "Read 3 messages of this thread." in talks.team.text(card)
-
-
-@READING
 async def test_the_message_action_reads_all_but_its_message(talks: AnyTalks) -> None:
     """What was said before and since; the message itself is the question."""
     thread = talks.discuss(4)

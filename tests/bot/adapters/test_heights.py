@@ -19,10 +19,7 @@ from tests.council.scripted import FOUR, Script, failure, labels_in, profile
 from tests.council.worth.test_depth import AGREED
 from tests.discord_server import wire as discord_wire
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}"),
-]
+pytestmark = [pytest.mark.soak, pytest.mark.skipif(bool(missing()), reason=f"pictures: {missing()}")]
 
 CARD, THREAD, CHANGE = 1500, 2600, 310
 """The most CSS pixels, 720 wide: of a card, of a thread, and above the end of the first change."""

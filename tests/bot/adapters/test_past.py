@@ -40,20 +40,6 @@ async def test_an_answer_is_found_shown_and_shared(team: AnyTeam) -> None:
     assert team.refusals() == []
 
 
-async def test_answers_are_searched_listed_and_counted(team: AnyTeam) -> None:
-    """By words, by any of the title, over the days."""
-    await team.ask()
-    await team.ask("Shard by tenant?")
-    found = team.read(await team.use("search", words="council"))
-    assert "2 results" in found
-    assert f"The {team.strong('council')}'s answer" in found.replace("\n", "")
-    listed = await team.use("show", answer="shard")
-    assert team.labels(listed) == ["Open 1", "Open 2"]
-    assert ANSWER in team.read(await team.look(listed, "Open 2"))
-    assert ANSWER in team.read(await team.use("show", answer="by tenant"))
-    assert "2 answers" in team.read(await team.use("stats", days=3650))
-
-
 async def test_nothing_reaches_another_channel_or_guild(team: AnyTeam) -> None:
     """Not by command or prefix, nor by any button that a modified client sends."""
     await team.ask()

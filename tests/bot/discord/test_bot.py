@@ -11,14 +11,7 @@ from bot.service.commands import ACTION, COMMANDS
 from bot.view.wording.discord import HINT
 from tests.bot.discord.office import HELD, Office
 from tests.council.scripted import FOUR, ScriptedCouncil
-from tests.discord_server import (
-    Channel,
-    DiscordServer,
-    Impossible,
-    Message,
-    Permission,
-    wire,
-)
+from tests.discord_server import Channel, DiscordServer, Impossible, Message, Permission, wire
 from tests.discord_server.state import Intent, World
 
 RESPOND = "POST /interactions/{interaction_id}/{token}/callback"

@@ -96,19 +96,7 @@ async def test_a_session_whose_next_frame_stays_unreadable_is_begun_again(
 # ── what ends it ─────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize(
-    ("code", "said"),
-    [
-        (
-            4004,
-            REFUSED,
-        ),
-        (
-            4014,
-            INTENT_REFUSED,
-        ),
-    ],
-)
+@pytest.mark.parametrize(("code", "said"), [(4004, REFUSED), (4014, INTENT_REFUSED)])
 async def test_a_connection_lost_for_good_says_why(
     server: DiscordServer, quiet: Office, code: int, said: str
 ) -> None:

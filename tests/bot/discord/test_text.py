@@ -9,18 +9,7 @@ from hypothesis import strategies as st
 
 from bot.discord.text import HEIGHT, CardText, card, pages, units
 from bot.render.dialect import height
-from bot.view.message import (
-    Block,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from bot.view.wording.card import BELOW
 from bot.view.wording.thread import IN_TRANSCRIPT
 from tests.bot.render.long_answer import answer
@@ -165,8 +154,7 @@ def test_a_fence_within_code_does_not_end_it() -> None:
 def test_no_text_pings(text: str) -> None:
     """Whatever a model, a name or a title says: even without `allowed_mentions`."""
     message = Message(
-        "m",
-        (Title(text), Quote(text), Line(text), Pairs(((text, text),)), Prose(text), Footer(text)),
+        "m", (Title(text), Quote(text), Line(text), Pairs(((text, text),)), Prose(text), Footer(text))
     )
     for content in (*said(*message.blocks), card(message).description):
         assert not PING.search(prose(content))

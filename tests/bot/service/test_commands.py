@@ -10,17 +10,7 @@ from hypothesis import strategies as st
 from bot.cli.asking import ask
 from bot.errors import UsageError
 from bot.service.channels import ChannelSettings, EffectiveSettings, Operator
-from bot.service.commands import (
-    ASK,
-    COMMANDS,
-    Given,
-    RunOptions,
-    Typed,
-    argument,
-    is_help,
-    parse,
-    usage,
-)
+from bot.service.commands import ASK, COMMANDS, Given, RunOptions, Typed, argument, is_help, parse, usage
 from council.profile import Profile
 from tests.council.scripted import profile
 from tests.pairs import data, rows

@@ -424,8 +424,7 @@ async def test_a_transcript_that_cannot_be_posted_costs_itself_alone(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [("  ", "There is no question."), ("x" * 20_001, "longer than 20,000 characters")],
+    ("text", "said"), [("  ", "There is no question."), ("x" * 20_001, "longer than 20,000 characters")]
 )
 async def test_a_bad_question_is_refused_in_words(tmp_path: Path, text: str, said: str) -> None:
     """Only to the asker, before anything is written."""

@@ -283,10 +283,7 @@ class TestClicks:
 
     @asynccontextmanager
     async def held(
-        self,
-        folder: Path,
-        without: frozenset[str] = frozenset(),
-        admins: frozenset[str] = frozenset(),
+        self, folder: Path, without: frozenset[str] = frozenset(), admins: frozenset[str] = frozenset()
     ) -> AsyncGenerator[tuple[Place, Message]]:
         """Yield a run of Ada's that waits for one member's answer."""
         council = ScriptedCouncil(held={f"stage1.1:{FOUR[0]}"})

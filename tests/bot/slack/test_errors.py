@@ -83,11 +83,7 @@ async def test_a_server_error_may_pass_whatever_its_body(status: int, html: bool
         slack.fail("auth.test", "account_inactive", status=status, html=html)
         error = await raised(client)
         assert type(error) is Unreachable
-        assert (str(error), error.is_lost, error.is_known) == (
-            "Slack is having problems",
-            False,
-            True,
-        )
+        assert (str(error), error.is_lost, error.is_known) == ("Slack is having problems", False, True)
         assert len(slack.calls("auth.test")) == 1
 
 

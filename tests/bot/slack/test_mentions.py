@@ -16,7 +16,6 @@ from tests.bot.slack.test_bot import Place, at_work
 from tests.bot.slack.test_delivery import ANSWER, CHAIRMAN, begun, ended, run_of
 from tests.breaking import ALWAYS
 from tests.council.scripted import ScriptedCouncil
-from tests.pairs import pairs
 from tests.slack_server import Message
 
 DONE = "The council has answered."
@@ -53,22 +52,6 @@ async def test_a_mention_that_may_be_there_is_posted_by_slack_itself(
         assert (await place.run(card)).delivery == "shown"
 
 
-@pytest.mark.parametrize(("method", "applied"), pairs([POST, SCHEDULE, LIST], [True, False]))
-async def test_however_many_responses_are_lost_it_comes_once_or_twice(
-    tmp_path: Path, method: str, *, applied: bool
-) -> None:
-    """All responses of each method involved, for a minute."""
-    async with answering(tmp_path) as (place, card):
-        place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
-        if method == LIST:
-            place.slack.fail(SCHEDULE, breaks="reset", applied=applied)
-        place.slack.fail(
-            method, breaks="reset", applied=applied, seconds=60, says=DONE * (method == POST)
-        )
-        assert len(await told(place)) == 1 + applied
-        assert (await place.run(card)).delivery == "shown"
-
-
 async def test_what_slack_has_accepted_is_not_requested_again(tmp_path: Path) -> None:
     """The response is lost, but the message is listed."""
     async with answering(tmp_path) as (place, _):
@@ -100,21 +83,6 @@ async def test_a_refusal_to_schedule_falls_back_to_the_next_place(tmp_path: Path
         place.slack.fail(POST, "restricted_action_thread_locked", in_thread=True, times=ALWAYS)
         first, second = await told(place)
         assert (first.thread_ts, second.thread_ts) == (card.ts, None)
-
-
-@pytest.mark.parametrize(("refusal", "applied"), pairs(["time_in_past", "a_new_error"], [True, False]))
-async def test_where_slack_schedules_nothing_the_mention_is_posted_once_more(
-    tmp_path: Path, refusal: str, *, applied: bool
-) -> None:
-    """A clock three minutes slow suffices. The card is there, so no other takes its place."""
-    async with answering(tmp_path) as (place, card):
-        place.slack.fail(POST, breaks="reset", applied=applied, says=DONE)
-        place.slack.fail(SCHEDULE, refusal, times=ALWAYS)
-        mentions = await told(place)
-        assert len(mentions) == 1 + applied
-        assert {each.thread_ts for each in mentions} == {card.ts}
-        assert place.cards(place.general) == [card]
-        assert (await place.run(card)).delivery == "shown"
 
 
 async def test_a_new_card_comes_without_a_second_mention_above(tmp_path: Path) -> None:
@@ -171,10 +139,7 @@ async def test_it_continues_from_there(
     """One that may be there twice isn't sent a third time."""
     async with at_work(tmp_path) as place:
         await tell(place, known)
-        assert (len(place.slack.calls(POST)), len(place.slack.calls(SCHEDULE))) == (
-            posted,
-            scheduled,
-        )
+        assert (len(place.slack.calls(POST)), len(place.slack.calls(SCHEDULE))) == (posted, scheduled)
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.slack.text import CardBlocks, card, fallback, pages
-from bot.view.message import (
-    Block,
-    Footer,
-    Heading,
-    Line,
-    Message,
-    Pairs,
-    Prose,
-    Quote,
-    Table,
-    Title,
-)
+from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Table, Title
 from bot.view.wording.thread import IN_TRANSCRIPT
 from tests.bot.render.long_answer import answer
 from tests.bot.shown import blocks_text, letters

@@ -25,19 +25,14 @@ IN_CHANNEL, DIRECTLY = "in a channel", "directly"
 ON_DISCORD, ON_SLACK = "discord", "slack"
 HERE: dict[tuple[str, str], Requester] = {
     (ON_DISCORD, IN_CHANNEL): Requester(
-        workspace=SERVER,
-        places=frozenset({GENERAL, OFFICE}),
-        memberships=frozenset({ENGINEER}),
+        workspace=SERVER, places=frozenset({GENERAL, OFFICE}), memberships=frozenset({ENGINEER})
     ),
     (ON_DISCORD, DIRECTLY): Requester(places=frozenset({f"77{'0' * 16}"}), is_direct=True),
     (ON_SLACK, IN_CHANNEL): Requester(
         workspace=TEAM, places=frozenset({ROOM}), memberships=frozenset({GROUP})
     ),
     (ON_SLACK, DIRECTLY): Requester(
-        workspace=TEAM,
-        places=frozenset({"D0000001"}),
-        memberships=frozenset({GROUP}),
-        is_direct=True,
+        workspace=TEAM, places=frozenset({"D0000001"}), memberships=frozenset({GROUP}), is_direct=True
     ),
 }
 SAID = {

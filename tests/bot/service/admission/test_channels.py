@@ -229,8 +229,7 @@ def test_the_strictest_limit_counts() -> None:
 def test_a_question_s_options_come_before_the_channel_s() -> None:
     """And those before the profile's."""
     here = EffectiveSettings(
-        OPERATOR,
-        QUICK.model_copy(update={"profile": "fast", "context": "message", "thread": "full"}),
+        OPERATOR, QUICK.model_copy(update={"profile": "fast", "context": "message", "thread": "full"})
     )
     asked = here.profile(RunOptions(own={"depth": "full"}))
     assert (asked.name, asked.depth, asked.context) == ("fast", "full", "message")

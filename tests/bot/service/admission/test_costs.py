@@ -21,13 +21,7 @@ from council.models.costs import Catalog
 from council.profile import Member
 from council.usage import Price, Usage, tokens
 from storage.documents.conversations import Conversations
-from storage.errors import (
-    ConversationNotFound,
-    DamageError,
-    DatabaseError,
-    RunSuperseded,
-    Used,
-)
+from storage.errors import ConversationNotFound, DamageError, DatabaseError, RunSuperseded, Used
 from storage.journal.journal import Journal
 from storage.journal.progress import RunSteps
 from storage.journal.rows import Allowance, Reservation, RunRow

@@ -107,11 +107,7 @@ async def test_calls_are_made_while_they_fit_beside_the_final_answer() -> None:
     assert purse.enlarged == [20 + 50 + 1 + 30]
     await ask(call(30, "stage3.1:a/b:chairman"))
     assert (await refused(ask, call(26, "stage3.1:c/d:chairman"))).cause == "over_budget"
-    assert purse.sent == [
-        ("stage1.1:a/b", 70),
-        ("stage1.1:a/b", 50),
-        ("stage3.1:a/b:chairman", 30),
-    ]
+    assert purse.sent == [("stage1.1:a/b", 70), ("stage1.1:a/b", 50), ("stage3.1:a/b:chairman", 30)]
 
 
 async def test_what_was_spent_before_a_restart_counts() -> None:

@@ -187,7 +187,7 @@ async def test_the_most_urgent_goes_first() -> None:
             *(
                 sent(box, platform.request(urgency.name), urgency=always(urgency), run=str(number))
                 for number, urgency in enumerate(waiting)
-            ),
+            )
         )
     names = [name for _, name in platform.taken]
     assert names == ["FIRST_CARD", "ANSWER", "ANSWER", "PROGRESS", "THREAD"]
