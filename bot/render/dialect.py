@@ -16,18 +16,8 @@ from unicodedata import east_asian_width
 from markdown_it.token import Token
 from rich.cells import cell_len
 
+from bot.render import parsing
 from bot.render.lenient import needs_a_letter
-from bot.render.parsing import (
-    WEB,
-    Env,
-    beginning,
-    find,
-    is_honest,
-    label_of,
-    parse_blocks,
-    parse_inline,
-    same,
-)
 from bot.render.splitting import Block, LineBlock, Nest, Text, Word, join, shared_marks
 from bot.view import message as m
 
@@ -118,7 +108,7 @@ def blocks(
 
 
 def _read(markdown: str, dialect: ChatDialect, under: int, quoted: bool) -> tuple[Block, ...]:
-    tokens, env = parse_blocks(markdown)
+    tokens, env = parsing.parse_blocks(markdown)
     read = tuple(_Reader(dialect, under, env).read(iter(tokens), 1 if quoted else 0))
     return (Nest(read, "> ", "> "),) if quoted else read
 
@@ -131,7 +121,9 @@ clear_cache = _remembered.cache_clear
 def beginnings(content: Iterable[m.Block], length: int) -> Iterator[m.Block]:
     """Return the blocks to parse for a card, up to a prose block that is too long for it."""
     for block in content:
-        begun = m.Prose(beginning(block.markdown, length)) if isinstance(block, m.Prose) else block
+        begun = (
+            m.Prose(parsing.beginning(block.markdown, length)) if isinstance(block, m.Prose) else block
+        )
         yield begun
         if begun != block:
             return
@@ -149,14 +141,14 @@ def words(text: str, dialect: ChatDialect, marks: tuple[str, ...] = ()) -> tuple
 
 
 def plain_text(markdown: str, *skipped: str) -> str:
-    tokens, env = parse_blocks(markdown)
+    tokens, env = parsing.parse_blocks(markdown)
     lines, inside = list[str](), 0
     for token in tokens:
         if token.type.split("_")[0] in skipped:
             inside += token.nesting
         elif token.content and not inside:
             text = token.content.rstrip("\n")
-            lines.append(_plain(parse_inline(text, env)) if token.type == "inline" else text)
+            lines.append(_plain(parsing.parse_inline(text, env)) if token.type == "inline" else text)
     return "\n".join(lines)
 
 
@@ -205,7 +197,7 @@ def _plain_words(
         yield Word(text, marks)
         return
     end = 0
-    for begin, url in find(text):
+    for begin, url in parsing.find(text):
         yield from _spaced(dialect.text(text[end:begin]), marks, between)
         yield _address(url, dialect, marks)
         end = begin + len(url)
@@ -217,7 +209,7 @@ def _spaced(text: str, marks: tuple[str, ...], between: re.Pattern[str] = _SPACE
 
 
 class _Reader:
-    def __init__(self, dialect: ChatDialect, under: int, env: Env) -> None:
+    def __init__(self, dialect: ChatDialect, under: int, env: parsing.Env) -> None:
         self._dialect = dialect
         self._under = under
         self._env = env
@@ -279,7 +271,7 @@ class _Reader:
             if token.type == "tr_open":
                 rows.append([])
             elif token.type == "inline":
-                children = parse_inline(token.content, self._env) if token.content else []
+                children = parsing.parse_inline(token.content, self._env) if token.content else []
                 plain = _plain(children, "\n").strip()
                 hides = any(_target(child) not in plain for child in children)
                 rows[-1].append(Cell(self._trimmed(children), plain, hides))
@@ -288,7 +280,7 @@ class _Reader:
         return self._dialect.table(Grid(tuple(rows[0]), tuple(map(tuple, rows[1:])), depth > 0))
 
     def _inline(self, token: Token) -> tuple[Word, ...]:
-        return self._trimmed(parse_inline(token.content, self._env))
+        return self._trimmed(parsing.parse_inline(token.content, self._env))
 
     def _trimmed(self, tokens: Iterable[Token]) -> tuple[Word, ...]:
         """Return words without line breaks at either end."""
@@ -332,7 +324,7 @@ class _Reader:
                 yield from self._code_words(token.content, marks)
             case "link_open":
                 alone = token.markup == "autolink"
-                yield from self._link(label_of(rest), _target(token), marks, alone=alone)
+                yield from self._link(parsing.label_of(rest), _target(token), marks, alone=alone)
             case "image":
                 yield from self._link(token.children or [], _target(token), marks)
             case _:
@@ -366,10 +358,10 @@ class _Reader:
         """Return a link; one that is `alone` has no text except its address."""
         label = [*_label(content)]
         shown = _plain(label).strip()
-        web = WEB.match(target)
-        if web and (alone or not shown or same(shown, target)):
+        web = parsing.WEB.match(target)
+        if web and (alone or not shown or parsing.same(shown, target)):
             yield _address(target, self._dialect, marks)
-        elif web and is_honest(shown, target):
+        elif web and parsing.is_honest(shown, target):
             text = join(legible(self._words(label, ()))).replace("\n", " ")
             link = f"[{text}]{self._dialect.target(target)}"
             instead = self._unlinked(label, target, marks) if len(link) > _SHORT else ()

@@ -19,14 +19,7 @@ from bot.render.dialect import code_span, longest_ticks
 from bot.render.dialect import coded as code_in
 from bot.render.formulas import read_formulas
 from bot.render.lenient import LINE_BREAK
-from bot.render.parsing import (
-    AS_WRITTEN,
-    DEEPEST,
-    DEEPEST_INLINE,
-    Env,
-    limit_work,
-    parse_with,
-)
+from bot.render.parsing import AS_WRITTEN, DEEPEST, DEEPEST_INLINE, Env, limit_work, parse_with
 from bot.view import message as m
 from bot.view.wording import figures
 from bot.view.wording.past import THERE

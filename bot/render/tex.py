@@ -296,7 +296,9 @@ def _scripted(base: _Atom, scripts: Iterable[_Node]) -> _Atom:
         mark, arguments = node.specials_chars, _arguments(node)
         if mark != "'" and (said[mark] or not arguments or _is_script(arguments[0])):
             raise _UnreadableError
-        said[mark] += "\u2032" if mark == "'" else _compact(arguments[0]) or _raise()
+        if not (script := "\u2032" if mark == "'" else _compact(arguments[0])):
+            raise _UnreadableError
+        said[mark] += script
     below, above, primes = said.values()
     if base.text in _LIMITS:
         base = base._replace(kind="big")
@@ -311,10 +313,6 @@ def _scripted(base: _Atom, scripts: Iterable[_Node]) -> _Atom:
     )
     text = f"{base.text}{primes}{''.join(parts)}"
     return base._replace(text=text, loose=not text.endswith(")"))
-
-
-def _raise() -> str:
-    raise _UnreadableError
 
 
 _COMMANDS: dict[str, tuple[str, Callable[..., list[_Atom]]]] = {

@@ -17,8 +17,10 @@ from pydantic import ValidationError
 
 from bot.view.passages import Passage, gravest, passages, weight
 from bot.view.wording.figures import short_names
+from council import events
 from council.brief import Discussion
 from council.criteria import EvaluationCriteria
+from council.document import results
 from council.document.changes import share_changed, words_changed
 from council.document.conversation import (
     AssistantMessage,
@@ -28,42 +30,8 @@ from council.document.conversation import (
     exchanges,
     rounds_of,
 )
-from council.document.results import (
-    ObjectionReply,
-    Rank,
-    ReviewPoint,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-    Stage3Result,
-    was_skipped,
-)
 from council.errors import Failure
-from council.events import (
-    STAGES,
-    AnswerStreamed,
-    AnswerWithdrawn,
-    CallSpent,
-    ContextRead,
-    DepthChosen,
-    Event,
-    FilesRead,
-    HistoryShortened,
-    MemberAnswered,
-    MemberFailed,
-    MemberRetried,
-    MemberStarted,
-    RunAdmitted,
-    RunCompleted,
-    RunFailed,
-    RunHeld,
-    RunQueued,
-    Stage,
-    StageCompleted,
-    StageResult,
-    StageStarted,
-    TitleCompleted,
-)
+from council.events import STAGES, Stage
 from council.profile import Profile, Strategy
 from council.reviews.ballots import with_points
 from council.reviews.ranking import counted
@@ -107,8 +75,8 @@ class Failed:
 State = Waiting | Working | Answered | Failed
 CallKey = tuple[Stage, int, str]
 """A call's stage, round and member."""
-MemberEvent = MemberStarted | MemberRetried | MemberAnswered | MemberFailed
-Result = TypeVar("Result", Stage1Result, Stage2Result, Stage2_5Result)
+MemberEvent = events.MemberStarted | events.MemberRetried | events.MemberAnswered | events.MemberFailed
+Result = TypeVar("Result", results.Stage1Result, results.Stage2Result, results.Stage2_5Result)
 Progress = Literal["waiting", "running", "done", "skipped", "unfinished"]
 
 
@@ -133,13 +101,13 @@ class Criticism:
     if somebody reviewed it and nobody objects.
     """
 
-    points: Sequence[tuple[str, Stage2Result, Sequence[ReviewPoint]]]
-    objections: Sequence[tuple[str, Sequence[ReviewPoint]]]
+    points: Sequence[tuple[str, results.Stage2Result, Sequence[results.ReviewPoint]]]
+    objections: Sequence[tuple[str, Sequence[results.ReviewPoint]]]
     clear: Sequence[str]
     undivided: Sequence[str]
-    replies: Mapping[tuple[str, str], ObjectionReply]
+    replies: Mapping[tuple[str, str], results.ObjectionReply]
     has_none: bool
-    gravest: tuple[str, ReviewPoint] | None
+    gravest: tuple[str, results.ReviewPoint] | None
 
 
 @dataclass(frozen=True)
@@ -156,11 +124,11 @@ class Seat:
     answering: State
     reviewing: State
     correcting: State
-    answer: Stage1Result | None
-    review: Stage2Result | None
-    correction: Stage2_5Result | None
+    answer: results.Stage1Result | None
+    review: results.Stage2Result | None
+    correction: results.Stage2_5Result | None
     label: str | None
-    rank: Rank | None
+    rank: results.Rank | None
     first: str
     text: str
 
@@ -200,8 +168,8 @@ class Seat:
     def criticism(self) -> Criticism:
         """What this round's reviews hold against its answer; readers know the members by their names."""
         view, named, label = self.view, self.view.named, self.label
-        points: list[tuple[str, Stage2Result, list[ReviewPoint]]] = []
-        against: list[tuple[str, list[ReviewPoint]]] = []
+        points: list[tuple[str, results.Stage2Result, list[results.ReviewPoint]]] = []
+        against: list[tuple[str, list[results.ReviewPoint]]] = []
         clear: list[str] = []
         undivided: list[str] = []
         for peer in view.seats:
@@ -237,7 +205,10 @@ class Seat:
 
 _NO_ROUND = Round({}, [], [])
 _NO_MESSAGE = AssistantMessage(
-    role="assistant", stage1=[], stage2=[], stage3=Stage3Result(model="", response="", source="missing")
+    role="assistant",
+    stage1=[],
+    stage2=[],
+    stage3=results.Stage3Result(model="", response="", source="missing"),
 )
 _NO_PROFILE = Profile.model_construct(name="", members=())
 """What is known of a council whose settings a document doesn't have."""
@@ -265,12 +236,12 @@ class RunView:
     title: str | None = None
     text: str = ""
     conversation_id: str | None = None
-    error: RunFailed | None = None
+    error: events.RunFailed | None = None
     position: int | None = None
     held: str | None = None
-    history: HistoryShortened | None = None
-    context: ContextRead | None = None
-    files: FilesRead | None = None
+    history: events.HistoryShortened | None = None
+    context: events.ContextRead | None = None
+    files: events.FilesRead | None = None
     typical: Typical | None = None
     estimated: float = 0.0
 
@@ -280,7 +251,7 @@ class RunView:
         return self.conversation_id is not None or self.error is not None
 
     @property
-    def final(self) -> Stage3Result | None:
+    def final(self) -> results.Stage3Result | None:
         return None if self.message.stage3.is_missing else self.message.stage3
 
     @property
@@ -400,7 +371,7 @@ class RunView:
         ballots = {seat.name: seat.review.parsed_ranking for seat in self.seats if seat.review}
         return counted(ballots, self.round.labels)
 
-    def rank(self, name: str) -> Rank | None:
+    def rank(self, name: str) -> results.Rank | None:
         """Return a member's rank, 1 is best; `None` where no counted ballot names its answer."""
         ranking = self.round.ranking
         return ranking.rank(name) if ranking and not self.is_undecided else None
@@ -427,7 +398,7 @@ def of_document(
     question: str,
     conversation: Conversation,
     context: Discussion | None = None,
-    files: FilesRead | None = None,
+    files: events.FilesRead | None = None,
 ) -> RunView:
     """Return the view of a stored answer; fields that the document lacks stay unknown.
 
@@ -438,7 +409,7 @@ def of_document(
         _profile(message),
         title=conversation.title,
         conversation_id=conversation.id,
-        context=ContextRead.of(context),
+        context=events.ContextRead.of(context),
         files=files,
         # The document lists members that failed in stage 1 nowhere else.
         calls={
@@ -453,7 +424,11 @@ def of_document(
 def run_views(conversation: Conversation) -> list[RunView]:
     return [
         of_document(
-            each.answer, each.question, conversation, each.context, FilesRead.of(each.files, each.links)
+            each.answer,
+            each.question,
+            conversation,
+            each.context,
+            events.FilesRead.of(each.files, each.links),
         )
         for each in exchanges(conversation)
         if each.answer
@@ -521,55 +496,62 @@ def _seconds(start: str | None, end: str | None) -> float | None:
 # ── from events ──────────────────────────────────────────────────────────────────────────────────
 
 
-_READ: Mapping[type[Event], str] = {
-    HistoryShortened: "history",
-    ContextRead: "context",
-    FilesRead: "files",
+_READ: Mapping[type[events.Event], str] = {
+    events.HistoryShortened: "history",
+    events.ContextRead: "context",
+    events.FilesRead: "files",
 }
 
 
-def fold(view: RunView, event: Event, now: float) -> RunView:
+def fold(view: RunView, event: events.Event, now: float) -> RunView:
     match event:
-        case AnswerStreamed() | AnswerWithdrawn():
+        case events.AnswerStreamed() | events.AnswerWithdrawn():
             # The text is copied each time, cheaply: 5,000 parts of a 60 kB answer take 0.06 s in all.
             return replace(
-                view, text=view.text + event.text if isinstance(event, AnswerStreamed) else ""
+                view, text=view.text + event.text if isinstance(event, events.AnswerStreamed) else ""
             )
-        case StageStarted():
+        case events.StageStarted():
             view = _running(_in_round(view, event), event.stage, now)
             overtaken = _at(view, "waiting") & {*STAGES[: STAGES.index(event.stage)]}
             view = _set(view, overtaken, progress="skipped")
             return _set(view, (event.stage,), members=event.members)
-        case StageCompleted():
+        case events.StageCompleted():
             return _completed(_in_round(view, event), event, now)
-        case MemberStarted() | MemberRetried() | MemberAnswered() | MemberFailed():
+        case (
+            events.MemberStarted()
+            | events.MemberRetried()
+            | events.MemberAnswered()
+            | events.MemberFailed()
+        ):
             return _called(_in_round(view, event), event, now)
-        case CallSpent():
+        case events.CallSpent():
             spent = total(filter(None, (view.usage, event.usage)))
             return _drafted(view, usage=RunUsage(run=spent, stages={}, calls={}))
-        case DepthChosen():
-            skipped = ROUND_STAGES if was_skipped(event.depth) else ()  # nobody waits for these
+        case events.DepthChosen():
+            skipped = ROUND_STAGES if results.was_skipped(event.depth) else ()  # nobody waits for these
             return _set(_drafted(view, depth=event.depth), skipped, progress="skipped")
-        case TitleCompleted():
+        case events.TitleCompleted():
             return replace(view, title=event.title)
-        case RunCompleted():
+        case events.RunCompleted():
             view = replace(view, conversation_id=event.conversation_id, ended=now)
             return _with_message(view, event.message)
-        case RunFailed():
+        case events.RunFailed():
             view = _set(view, _at(view, "waiting"), progress="skipped")
             view = _set(view, _at(view, "running"), progress="unfinished")
             return replace(view, ended=now, error=event)
-        case RunQueued():
+        case events.RunQueued():
             return replace(view, position=event.position)
-        case RunAdmitted():
+        case events.RunAdmitted():
             return replace(view, position=None, started=now - event.elapsed)
-        case RunHeld():
+        case events.RunHeld():
             return replace(view, held=event.message)
-        case HistoryShortened() | ContextRead() | FilesRead():
+        case events.HistoryShortened() | events.ContextRead() | events.FilesRead():
             return replace(view, **{_READ[type(event)]: event})
 
 
-def _in_round(view: RunView, event: MemberEvent | StageStarted | StageCompleted) -> RunView:
+def _in_round(
+    view: RunView, event: MemberEvent | events.StageStarted | events.StageCompleted
+) -> RunView:
     if event.stage not in ROUND_STAGES or event.round <= view.number:
         return view
     view = replace(view, number=event.round, rounds=(*view.rounds, _NO_ROUND))
@@ -583,7 +565,7 @@ def _running(view: RunView, stage: Stage, now: float) -> RunView:
     return _set(view, (stage,), progress="running", started=now, ended=None)
 
 
-def _completed(view: RunView, event: StageCompleted, now: float) -> RunView:
+def _completed(view: RunView, event: events.StageCompleted, now: float) -> RunView:
     for result in event.results:
         view = _with_result(view, result)
     held = view.round
@@ -600,35 +582,35 @@ def _completed(view: RunView, event: StageCompleted, now: float) -> RunView:
 def _called(view: RunView, event: MemberEvent, now: float) -> RunView:
     """Set a call's state; what a retried or failed chairman streamed is void."""
     match event:
-        case MemberStarted():
+        case events.MemberStarted():
             state, view = Working(), _running(view, event.stage, now)
-        case MemberRetried():
+        case events.MemberRetried():
             state = Working(event.failure, now + event.wait)
-        case MemberAnswered():
+        case events.MemberAnswered():
             state, view = Answered(event.latency_ms), _with_result(view, event.result)
-        case MemberFailed():
+        case events.MemberFailed():
             state = Failed(event.failure)
     is_void = event.stage == "stage3" and not isinstance(state, Answered)
     call = event.stage, view.number if event.stage in ROUND_STAGES else 1, event.member
     return replace(view, calls={**view.calls, call: state}, text="" if is_void else view.text)
 
 
-def _with_result(view: RunView, result: StageResult) -> RunView:
+def _with_result(view: RunView, result: events.StageResult) -> RunView:
     held = view.round
     match result:
-        case Stage1Result():
+        case results.Stage1Result():
             return _drafted(view, stage1=_put(view.message.stage1, result))
-        case Stage3Result():
+        case results.Stage3Result():
             return _drafted(view, stage3=result)
-        case Stage2Result():
+        case results.Stage2Result():
             held = replace(held, reviews=_put(held.reviews, result))
-        case Stage2_5Result():
+        case results.Stage2_5Result():
             held = replace(held, corrections=_put(held.corrections, result))
     return replace(view, rounds=(*view.rounds[:-1], held))
 
 
-def _put(results: list[Result], result: Result) -> list[Result]:
-    return [*({each.model: each for each in results} | {result.model: result}).values()]
+def _put(given: list[Result], result: Result) -> list[Result]:
+    return [*({each.model: each for each in given} | {result.model: result}).values()]
 
 
 def _drafted(view: RunView, **fields: object) -> RunView:

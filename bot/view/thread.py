@@ -21,19 +21,7 @@ from bot.view.wording import card, failures, figures, worth
 from bot.view.wording import thread as wording
 from bot.view.wording.figures import listing
 from council.consultation import HIGHEST, Consultation, Debate, fenced, scored_alternative
-from council.document.results import (
-    IterationState,
-    JudgeReport,
-    MemberAnswer,
-    ObjectionReply,
-    RankedAnswer,
-    ReviewPoint,
-    RunDepth,
-    ScoredAnswer,
-    Stage1Result,
-    Stage2_5Result,
-    Stage2Result,
-)
+from council.document import results
 from council.text import clip
 
 SUMMARY = 2 * LINE
@@ -165,7 +153,7 @@ def opened(view: RunView, number: int) -> Message:
     return Message("open", tuple(_opened(seat, seat.answer)))
 
 
-def _opened(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+def _opened(seat: Seat, answer: results.Stage1Result) -> Iterator[Block]:
     yield Heading(seat.short)
     yield _standing(seat)
     if any(seat.moved):
@@ -220,7 +208,10 @@ def _response(seat: Seat) -> Iterator[Block]:
 
 
 def text(
-    view: RunView, said: str, result: Stage1Result | Stage2_5Result, before: Stage1Result | None = None
+    view: RunView,
+    said: str,
+    result: results.Stage1Result | results.Stage2_5Result,
+    before: results.Stage1Result | None = None,
 ) -> Iterator[Block]:
     """Return a member's answer, as a consultation if it is one; a correction with what came before."""
     if result.consultation:
@@ -239,7 +230,7 @@ def text(
         yield Pairs(tuple(zip(titles, (cited.url for cited in result.citations), strict=True)))
 
 
-def score_of(answer: MemberAnswer | None) -> int | None:
+def score_of(answer: results.MemberAnswer | None) -> int | None:
     return answer.consultation.confidence.score if answer and answer.consultation else None
 
 
@@ -359,18 +350,18 @@ def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
             yield Line(f"{critic}: {wording.FOUND_ITSELF.format(error)}")
 
 
-def _reply(seat: Seat, reply: ObjectionReply, reason: str) -> str:
+def _reply(seat: Seat, reply: results.ObjectionReply, reason: str) -> str:
     made = seat.correction
     is_kept = made is not None and made.corrected_response == made.original_response
     return wording.reply(reason, holds=reply.holds, is_kept=is_kept)
 
 
-def _is_form(review: Stage2Result) -> bool:
+def _is_form(review: results.Stage2Result) -> bool:
     """Return whether it is a JSON ballot, whose points are all that it says: one that names no label."""
     return review.objects_to("") is False
 
 
-def fitting(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> list[ReviewPoint]:
+def fitting(points: Sequence[results.ReviewPoint], limit: int = SUMMARY) -> list[results.ReviewPoint]:
     """Return the gravest of these, and as many others as fit beside it, each whole."""
     shown, others, room = [*points[:1]], points[1:], limit - sum(len(said(each)) for each in points[:1])
     for other in others:
@@ -380,12 +371,12 @@ def fitting(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> list[ReviewP
     return shown
 
 
-def summary(points: Sequence[ReviewPoint], limit: int = SUMMARY) -> str:
+def summary(points: Sequence[results.ReviewPoint], limit: int = SUMMARY) -> str:
     """Return as many objections as fit, the gravest first and shortened if it must be."""
     return clip(" ".join(map(said, fitting(points, limit))), limit)
 
 
-def said(point: ReviewPoint) -> str:
+def said(point: results.ReviewPoint) -> str:
     grade = {"high": "Serious: ", "low": "Minor: "}.get(point.severity or "", "")
     text = f"{grade}{point.text}{'' if point.text.endswith(SENTENCE_ENDS) else '.'}"
     return f"(quotes words that aren't in the answer) {text}" if point.found is False else text
@@ -423,7 +414,7 @@ def _scores(view: RunView) -> Iterator[Block]:
         yield Line("No reviewer gave scores that could be read.")
         return
 
-    def cells(number: int, each: ScoredAnswer) -> tuple[str, ...]:
+    def cells(number: int, each: results.ScoredAnswer) -> tuple[str, ...]:
         place = wording.NONE if each.total is None else figures.ordinal(number)
         scores = (*map(each.means.get, criteria.names), each.total)
         return (
@@ -480,7 +471,7 @@ def _of_round(view: RunView) -> Iterator[Message]:
         yield Message(f"reviews:{number}", said)
 
 
-def _judged(depth: RunDepth, report: JudgeReport) -> Iterator[Block]:
+def _judged(depth: results.RunDepth, report: results.JudgeReport) -> Iterator[Block]:
     yield Heading("What the judge found")
     yield Line(worth.verdict(report))
     for point in report.points:
@@ -510,8 +501,8 @@ def _ranking(view: RunView) -> Iterator[Block]:
     yield from _scores(view)
 
 
-def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
-    def vote(reviewer: str, ballot: list[str], place: RankedAnswer) -> str:
+def _table(view: RunView, places: Sequence[results.RankedAnswer]) -> Table:
+    def vote(reviewer: str, ballot: list[str], place: results.RankedAnswer) -> str:
         if place.label in ballot:
             return str(ballot.index(place.label) + 1)
         return "own" if reviewer == place.model else wording.NONE
@@ -531,7 +522,7 @@ def _table(view: RunView, places: Sequence[RankedAnswer]) -> Table:
     return Table(("Rank", "Answer", "Member", wording.AVERAGE, *reviewers), tuple(rows))
 
 
-def _moves(view: RunView, iteration: IterationState) -> Iterator[Block]:
+def _moves(view: RunView, iteration: results.IterationState) -> Iterator[Block]:
     yield Heading("Rounds")
     yield Line(wording.sentence(card.rounds(iteration)))
     held = view.every_round[: len(iteration.rounds)]
@@ -546,7 +537,7 @@ def _move(seat: Seat | None) -> str:
     return correction(seat) if seat and seat.correction else wording.NONE
 
 
-def _member(seat: Seat, answer: Stage1Result) -> Iterator[Block]:
+def _member(seat: Seat, answer: results.Stage1Result) -> Iterator[Block]:
     yield Heading(f"{seat.full_name}{wording.of_round(seat.view.number)}")
     yield _standing(seat)
     if seat.view.number == 1:

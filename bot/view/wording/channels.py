@@ -20,10 +20,7 @@ DOLLARS = "dollars, such as 5 or 2.50"
 NOT_SWITCHED_ON = "The council isn't switched on in this channel."
 SWITCHED_OFF = "An admin has switched the council off in this channel."
 NOT_THIS_PERSON = "The council isn't open to you in this channel."
-_ADMINS: Mapping[str, str] = {
-    "discord": "Somebody with Manage Server",
-    "slack": "A workspace admin",
-}
+_ADMINS: Mapping[str, str] = {"discord": "Somebody with Manage Server", "slack": "A workspace admin"}
 SET_HERE = "This channel's admins have set that: {} in /council-config."
 PROFILE_NOT_HERE = (
     "{option}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "

@@ -49,12 +49,7 @@ def too_long(most: int) -> str:
     return f"A question may have {most:,} characters, with what it is about."
 
 
-STAGES = {
-    "stage1": "answers",
-    "stage2": "reviews",
-    "stage2_5": "corrections",
-    "stage3": "final answer",
-}
+STAGES = {"stage1": "answers", "stage2": "reviews", "stage2_5": "corrections", "stage3": "final answer"}
 
 NO_MCP = f"The extra doors isn't installed, so there is no /mcp. Run {to_install('doors')}"
 

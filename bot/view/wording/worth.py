@@ -53,7 +53,8 @@ def saving(saved: Savings) -> str:
     if saved.cost is not None and saved.cost > 0:
         return f"{about(saved.cost)} saved"
     if saved.cost is None and saved.tokens > 0:
-        return f"about {count(_two_digits(saved.tokens), 'token')} saved"
+        step = 10 ** max(0, len(str(saved.tokens)) - 2)  # to two digits: the figure is an estimate
+        return f"about {count(round(saved.tokens / step) * step, 'token')} saved"
     return ""
 
 
@@ -79,12 +80,6 @@ def about(cost: float) -> str:
     """Return an estimated amount, to the cent where there is one."""
     said = amount(cost)
     return said if said.startswith("under") else f"about {said}"
-
-
-def _two_digits(number: int) -> int:
-    """Round to two digits: the figure is an estimate."""
-    step = 10 ** max(0, len(str(number)) - 2)
-    return round(number / step) * step
 
 
 COMPARED, MEASURED = 3, 10
