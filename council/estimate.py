@@ -119,9 +119,20 @@ def estimate(brief: Brief, price_of: PriceOf, unpriced_call: float = UNPRICED_CA
     line = [call for call in asked if call.stage == "stage3"]
     dearest = max(line, key=lambda call: _cost(call, price_of(call.member), unpriced_call), default=None)
     counted = [call for call in asked if call.stage != "stage3" or call is dearest]
-    found = (_stage(part, counted, price_of, unpriced_call) for part in PARTS)
+    stages: list[StageEstimate] = []
+    for part in PARTS:
+        if calls := [(call, price_of(call.member)) for call in counted if call.stage == part]:
+            stage = StageEstimate(
+                part,
+                len(calls),
+                sum(call.prompt for call, _ in calls),
+                sum(call.reply for call, _ in calls),
+                sum(_cost(call, price, unpriced_call) for call, price in calls),
+                sum(price is None for _, price in calls),
+            )
+            stages.append(stage)
     return Estimate(
-        tuple(stage for stage in found if stage.calls),
+        tuple(stages),
         reply_tokens(brief.profile),
         unpriced_call,
         brief.profile.asks_judge,
@@ -193,20 +204,6 @@ def _given(brief: Brief) -> int:
 
 def _written(messages: Iterable[ChatMessage]) -> int:
     return sum(tokens(message["content"]) for message in messages)
-
-
-def _stage(
-    part: StageName, asked: Iterable[_ExpectedCall], price_of: PriceOf, unpriced_call: float
-) -> StageEstimate:
-    calls = [(call, price_of(call.member)) for call in asked if call.stage == part]
-    return StageEstimate(
-        part,
-        len(calls),
-        sum(call.prompt for call, _ in calls),
-        sum(call.reply for call, _ in calls),
-        sum(_cost(call, price, unpriced_call) for call, price in calls),
-        sum(price is None for _, price in calls),
-    )
 
 
 def _cost(call: _ExpectedCall, price: Price | None, unpriced_call: float) -> float:

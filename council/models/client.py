@@ -21,16 +21,9 @@ import structlog
 
 from council.calls import Call, Reply
 from council.errors import CAUSES, Cause, Failure, ModelError
+from council.models import refusals
 from council.models.costs import UNPRICED_CALL, Catalog
-from council.models.refusals import (
-    KEY,
-    OUT_OF_FORM,
-    PICTURES,
-    RefusedCall,
-    refused_part,
-    shorten,
-    smaller_limit,
-)
+from council.models.refusals import RefusedCall
 from council.models.reply import Completion
 from council.models.servers import body_of_call, format_part, is_own, known_server
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
@@ -113,7 +106,9 @@ class ModelEndpoint:
         self.server = known_server(self.base, dialect)
         self.is_own = is_own(self.base)
         """Whether it is on this machine or its own network, where no call is billed."""
-        self.secrets = Redaction((key, *passwords(base_url), *passwords(proxy_of(self.base) or "")), KEY)
+        self.secrets = Redaction(
+            (key, *passwords(base_url), *passwords(proxy_of(self.base) or "")), refusals.KEY
+        )
         self.places = asyncio.Semaphore(calls_at_once)
         self.prefix = ""
         """What the address lacks before its pages."""
@@ -170,7 +165,7 @@ class ModelEndpoint:
         left = [format_part(each) for each in self.server.ladder(model, self.refused(model))]
         if self.requests[model] >= MOST_REFUSALS:
             raise refused
-        if named := refused_part(refused.error, refused.failure, body):
+        if named := refusals.refused_part(refused.error, refused.failure, body):
             part, is_everywhere = named
             part = left[0] if part == "response_format" else part
             self.learn(model, part, everywhere=is_everywhere)
@@ -272,7 +267,7 @@ class ModelClient:
                     continue
                 if model != member.model:
                     reply = reply.model_copy(update={"answered_by": model})
-                if call.pictures and (PICTURES in endpoint.refused(model) or not call.images):
+                if call.pictures and (refusals.PICTURES in endpoint.refused(model) or not call.images):
                     reply = reply.model_copy(update={"unseen": True})
                 return reply.model_copy(update={"usage": call.meter.usage})
         attempts = sum(each.attempts for each in failures)
@@ -316,7 +311,7 @@ class ModelClient:
                 return await self._send(endpoint, call, body, started, ends_at)
             except ModelError as refused:
                 # A reply that its server can't read in the form asked for is wanted without one.
-                if "response_format" in body and OUT_OF_FORM.search(refused.failure.detail):
+                if "response_format" in body and refusals.OUT_OF_FORM.search(refused.failure.detail):
                     raise _without_format(refused) from refused
                 if not isinstance(refused, RefusedCall):
                     raise
@@ -327,7 +322,7 @@ class ModelClient:
                     without_version, endpoint.prefix = refused, VERSION
                     endpoint.requests[model] += 1
                     continue
-                less = smaller_limit(refused.failure, refused.error, call.max_tokens)
+                less = refusals.smaller_limit(refused.failure, refused.error, call.max_tokens)
                 if less is not None:
                     call = replace(call, max_tokens=less)
                 elif (endpoint.prefix, endpoint.refused(model)) == known:  # no other call has learned
@@ -521,7 +516,7 @@ def _without_format(error: ModelError) -> ModelError:
 
 
 def _no_connection(error: httpx.RequestError, endpoint: ModelEndpoint) -> ModelError:
-    detail = shorten(f"{type(error).__name__}: {error}".removesuffix(": "), endpoint.secrets)
+    detail = refusals.shorten(f"{type(error).__name__}: {error}".removesuffix(": "), endpoint.secrets)
     match error:
         case httpx.ReadTimeout() | httpx.WriteTimeout():
             silent = cast("float", error.request.extensions["timeout"]["read"])
@@ -561,6 +556,6 @@ def _address(url: str) -> httpx.URL:
 def last_word(failure: Failure, earlier: Sequence[Failure]) -> Failure:
     detail = failure.detail
     if failure.cause == "deadline" and earlier and earlier[-1].status:
-        detail = shorten(f"{detail}; before that: {earlier[-1].detail}")
+        detail = refusals.shorten(f"{detail}; before that: {earlier[-1].detail}")
     attempts = len(earlier) + failure.attempts  # none, if nothing was sent
     return failure.model_copy(update={"attempts": attempts, "detail": detail})

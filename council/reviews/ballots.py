@@ -15,20 +15,9 @@ from typing import cast
 
 from council.calls import object_schema
 from council.document.results import ReviewPoint, Stage2Result
+from council.reviews import ballot_text
 from council.reviews.ballot_json import JsonBallot, Review, all_json_ballots, read_json_ballots
-from council.reviews.ballot_text import (
-    answers_named,
-    begins_ranking,
-    by_letter,
-    is_attributed,
-    is_quoted,
-    label_named,
-    listed_ranking,
-    plain,
-    ranking_at,
-    read_lines,
-    unwrapped,
-)
+from council.reviews.ballot_text import answers_named, by_letter, plain, read_lines, unwrapped
 from council.text import set_apart
 from council.text.json_objects import JsonObject, Span, out_of_string
 
@@ -125,7 +114,7 @@ def read_ballot(
     read_by_label = answers or {}
     body = out_of_string(unwrapped(text, ("markdown", "md")))
     written, prose = _written_ballots(body, labels, [question, *read_by_label.values()])
-    listed, line = ranking_at(prose, labels)
+    listed, line = ballot_text.ranking_at(prose, labels)
     own = _last_to_rank(written)
     scores: Scored = {}
     kept, counted = text, tuple(listed)
@@ -154,7 +143,7 @@ def read_labels(text: str, labels: Sequence[str], *, answers: Collection[str] = 
     written, prose = _written_ballots(out_of_string(text), labels, answers)
     if (own := _last_to_rank(written)) and len(own[0].ranking) > 1:
         return own[0].ranking
-    return listed_ranking(unwrapped(prose, ("", "json")), labels)
+    return ballot_text.listed_ranking(unwrapped(prose, ("", "json")), labels)
 
 
 def with_ranking(text: str, ranking: Sequence[str]) -> str:
@@ -200,7 +189,7 @@ def _written_ballots(
 
     With them comes the text without any ballot in JSON, whosever it is, line for line.
     """
-    label_of = partial(label_named, known=by_letter(labels))
+    label_of = partial(ballot_text.label_named, known=by_letter(labels))
     read = ((ballot.in_labels(label_of), span) for ballot, span in read_json_ballots(text))
     ballots = [*islice(((each, span) for each, span in read if each.ranking or each.reviews), MOST_READ)]
     if not ballots:
@@ -215,7 +204,7 @@ def _written_ballots(
         is_theirs = ballot.model_dump_json() in theirs or any(
             _squeezed(said) in each for each in squeezed
         )
-        if not is_theirs and not is_quoted(text, span.start, lines):
+        if not is_theirs and not ballot_text.is_quoted(text, span.start, lines):
             own.append((ballot, span))
         if span.closed:  # what isn't may have swallowed a list below it
             prose = prose[: span.start] + re.sub(r"\S", " ", said) + prose[span.end :]
@@ -308,7 +297,7 @@ def read_scores(text: str, labels: Collection[str], criteria: Sequence[str]) -> 
     is_block = False
     for line in read_lines(unwrapped(text, ("markdown", "md"))) if criteria else ():
         row = _ROW.fullmatch(line.text)
-        is_own = not line.block and not any(map(is_attributed, line.before))
+        is_own = not line.block and not any(map(ballot_text.is_attributed, line.before))
         if is_own and line.text.strip(" #:=-").upper() == SCORES.rstrip(":"):
             is_block, scores = True, {}
         elif is_block and row:
@@ -485,7 +474,7 @@ def _is_paragraph(raw: str) -> bool:
 
 
 def _begins_ballot(raw: str) -> bool:
-    return begins_ranking(raw) or bool(_BALLOT.fullmatch(plain(raw)))
+    return ballot_text.begins_ranking(raw) or bool(_BALLOT.fullmatch(plain(raw)))
 
 
 # Quotations ---------------------------------------------------------------------------------------

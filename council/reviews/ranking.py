@@ -146,7 +146,10 @@ def score(
         )
         for label, model in label_to_model.items()
     ]
-    return ScoringMatrix(answers=sorted(answers, key=_merit), ballots=sum(map(bool, reviews.values())))
+    answers.sort(
+        key=lambda each: (each.is_disqualified, each.total is None, -(each.total or 0.0), each.label)
+    )
+    return ScoringMatrix(answers=answers, ballots=sum(map(bool, reviews.values())))
 
 
 def _weighed(
@@ -171,7 +174,3 @@ def _weighed(
         votes=sum(map(bool, given)),
         failed=failed,
     )
-
-
-def _merit(answer: ScoredAnswer) -> tuple[bool, bool, float, str]:
-    return answer.is_disqualified, answer.total is None, -(answer.total or 0.0), answer.label

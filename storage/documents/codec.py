@@ -90,10 +90,7 @@ def written(raw: object) -> bytes:
 
 
 def answer_of(
-    stage1: Sequence[object],
-    stage2: Sequence[object],
-    stage2_5: Sequence[object] | None,
-    stage3: object,
+    stage1: Sequence[object], stage2: Sequence[object], stage2_5: Sequence[object] | None, stage3: object
 ) -> AssistantMessage:
     """Return an assistant message made of its stages, which are models or their JSON form."""
     fields: Mapping[str, object] = {

@@ -151,8 +151,7 @@ class PastAnswers:
 
     async def _page(self, sql: str, scope: Scope, cursor: Cursor, limit: int) -> tuple[IndexRow, ...]:
         found = await self._database.read(
-            sql,
-            {"scope": scope.word, "time": cursor.updated_at, "id": cursor.id, "limit": limit + 1},
+            sql, {"scope": scope.word, "time": cursor.updated_at, "id": cursor.id, "limit": limit + 1}
         )
         return tuple(map(index_row, found))
 
@@ -172,7 +171,14 @@ def contexts(
     Those that were searched for are marked. Tables are left out, and what holds them nowhere else.
     """
     numbered = dict(enumerate(conversations))
-    rows = ((number, *_without_tables(each)) for number, each in numbered.items())
+    texts = ((number, texts_of(each)) for number, each in numbered.items())
+    rows = [
+        (
+            number,
+            *(spaced(_TABLE.sub("", said[name].replace("\0", " "))) for name in ("question", "answer")),
+        )
+        for number, said in texts
+    ]
     with closing(sqlite3.connect(":memory:")) as memory:
         memory.execute(f"CREATE VIRTUAL TABLE search USING fts5 (question, answer, {TOKENIZE})")
         memory.executemany("INSERT INTO search (rowid, question, answer) VALUES (?, ?, ?)", rows)
@@ -186,8 +192,3 @@ def contexts(
         numbered[number].id: tuple((text, place % 2 == 1) for place, text in each if text)
         for number, each in parts.items()
     }
-
-
-def _without_tables(conversation: Conversation) -> list[str]:
-    texts = texts_of(conversation)
-    return [spaced(_TABLE.sub("", texts[name].replace("\0", " "))) for name in ("question", "answer")]

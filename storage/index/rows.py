@@ -136,11 +136,7 @@ def texts_of(conversation: Conversation) -> dict[str, str]:
     """Return what of a conversation can be searched: its title, questions, final answers and notes."""
     asked = (each.content for each in conversation.messages if isinstance(each, UserMessage))
     said = (text for answer in conversation.answers for text in _said(answer.stage3))
-    return {
-        "title": conversation.title,
-        "question": "\n\n".join(asked),
-        "answer": "\n\n".join(said),
-    }
+    return {"title": conversation.title, "question": "\n\n".join(asked), "answer": "\n\n".join(said)}
 
 
 def _said(final: Stage3Result) -> Iterable[str]:

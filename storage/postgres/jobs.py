@@ -104,7 +104,7 @@ class Jobs:
 
         A run has one job that waits, at most: the sooner one.
         """
-        when = {"seconds": round(after)} if after else None
+        manager, when = self._deferring.job_manager, {"seconds": round(after)} if after else None
         job = self._deferring.configure_task(RUN, queue=RUNS, queueing_lock=run_id, schedule_in=when)
         for _ in range(3):
             try:
@@ -112,7 +112,11 @@ class Jobs:
             except AlreadyEnqueued:
                 if after:  # it waits already, perhaps for less
                     return
-                await self._withdraw(run_id)
+                waiting = manager.list_jobs_async(queueing_lock=run_id, status="todo")
+                for other in await self._explaining(waiting):
+                    await self._explaining(
+                        manager.cancel_job_by_id_async(other.id or 0, delete_job=True)
+                    )
             else:
                 return
 
@@ -212,11 +216,6 @@ class Jobs:
         await self._deferring.job_manager.delete_old_jobs(
             nb_hours=1, include_failed=True, include_cancelled=True, include_aborted=True
         )
-
-    async def _withdraw(self, run_id: str) -> None:
-        manager = self._deferring.job_manager
-        for job in await self._explaining(manager.list_jobs_async(queueing_lock=run_id, status="todo")):
-            await self._explaining(manager.cancel_job_by_id_async(job.id or 0, delete_job=True))
 
     async def _explaining(self, work: Awaitable[T]) -> T:
         try:

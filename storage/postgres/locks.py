@@ -28,10 +28,7 @@ SELECT substr(application_name, length($1) + 1) AS fingerprint FROM pg_stat_acti
 WHERE starts_with(application_name, $1) AND datname = current_database() AND pid <> pg_backend_pid()
 """
 _LIVES = b"SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE pid = $1) AS lives"
-_LOCK = (
-    b"SELECT pg_try_advisory_lock($1) AS taken",
-    b"SELECT pg_try_advisory_lock_shared($1) AS taken",
-)
+_LOCK = (b"SELECT pg_try_advisory_lock($1) AS taken", b"SELECT pg_try_advisory_lock_shared($1) AS taken")
 _UNLOCK = b"SELECT pg_advisory_unlock($1)", b"SELECT pg_advisory_unlock_shared($1)"
 
 

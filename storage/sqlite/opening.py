@@ -23,13 +23,7 @@ from storage.audit import Audit
 from storage.documents.conversations import ConversationStore
 from storage.errors import DatabaseError, damaged, explain_system
 from storage.processes.locks import FileLocks
-from storage.sqlite.database import (
-    copies_set_aside,
-    damage_mark,
-    explained,
-    make_private,
-    open_database,
-)
+from storage.sqlite.database import copies_set_aside, damage_mark, explained, make_private, open_database
 from storage.sqlite.schema import known_migrations, known_schema, migrate, read_schema
 from storage.stores import Recovery, Stores
 
@@ -139,8 +133,13 @@ def _recover_if_damaged(path: Path, moment: datetime, descriptor: int) -> Recove
                 f"{path} is damaged, and another process has it open; stop that process and start again",
                 path,
             ) from error
-        if not path.exists():
-            _put_back(path)
+        if (
+            not path.exists()
+        ):  # undo a swap that was interrupted, so that it is done again from its beginning
+            ends = tuple(filter(None, _BESIDE))
+            for aside in [one for one in copies_set_aside(path) if not one.name.endswith(ends)][-1:]:
+                for end in reversed(_BESIDE):
+                    _move(aside, path, end)
         new.unlink(missing_ok=True)
         recovery = _recover(path, new, moment) if path.exists() else None
         mark.unlink(missing_ok=True)
@@ -157,14 +156,6 @@ def _recover(path: Path, new: Path, moment: datetime) -> Recovery:
     new.rename(path)
     sync_folder(path.parent)
     return Recovery(aside, rows, complete)
-
-
-def _put_back(path: Path) -> None:
-    """Undo a swap that was interrupted, so that it is done again from the beginning."""
-    ends = tuple(filter(None, _BESIDE))
-    for aside in [one for one in copies_set_aside(path) if not one.name.endswith(ends)][-1:]:
-        for end in reversed(_BESIDE):
-            _move(aside, path, end)
 
 
 def _move(source: Path, target: Path, end: str) -> None:
