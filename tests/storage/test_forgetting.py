@@ -32,6 +32,7 @@ from tests.storage.test_bad_disks import room
 from tests.stores import Home, quick_on_sqlite
 
 HERE = Source(platform="discord", workspace="W", channel="C", message="M", user="ada")
+BOB = HERE.model_copy(update={"user": "bob"})
 SCOPE = Scope.of(HERE)
 WORD = "zanzibarquux"
 
@@ -206,10 +207,9 @@ async def test_pictures_and_files_go_with_their_question(place: Place) -> None:
 @quick_on_sqlite
 async def test_files_of_a_forgotten_question_go_from_its_follow_ups(place: Place) -> None:
     """They were read again with those of somebody else."""
-    bob = HERE.model_copy(update={"user": "bob"})
     file = Attachment(name="plan.pdf", text=WORD, kind="pdf", pages=1)
     conversation = await place.ask("Does it hold?", files=(file,))
-    await place.ask("Still?", source=bob, conversation_id=conversation, earlier=(file,))
+    await place.ask("Still?", source=BOB, conversation_id=conversation, earlier=(file,))
     assert place.bytes_hold(WORD) != []
     await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
@@ -230,12 +230,11 @@ async def test_a_run_without_answer_is_forgotten_too(place: Place) -> None:
 
 async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Place) -> None:
     """In a shared conversation, only the user's questions are deleted, with answers and context."""
-    bob = HERE.model_copy(update={"user": "bob"})
     alone = await place.ask(f"{WORD} alone")
     elsewhere = await place.ask(f"{WORD} there", source=HERE.model_copy(update={"channel": "D"}))
     shared = await place.ask(f"{WORD} first")
-    await place.ask("Bob's turn?", conversation_id=shared, source=bob, history=f"{WORD} first")
-    bobs = await place.ask("Bob alone?", source=bob)
+    await place.ask("Bob's turn?", conversation_id=shared, source=BOB, history=f"{WORD} first")
+    bobs = await place.ask("Bob alone?", source=BOB)
     assert len(place.bytes_hold(WORD)) >= 4
 
     selection = await place.forgetting.select.user("discord", "ada", workspace="W")
@@ -257,9 +256,6 @@ async def test_everything_of_a_user_goes_and_what_others_asked_stays(place: Plac
     assert left == {shared, bobs}
     assert (await place.index.check(place.store)).consistent
     assert (await place.forgetting.select.user("discord", "ada")).is_empty
-
-
-BOB = HERE.model_copy(update={"user": "bob"})
 
 
 def thread(*authors: str, word: str = WORD) -> Discussion:
@@ -357,7 +353,7 @@ async def test_a_document_whose_row_is_gone_is_found_by_the_index(place: Place) 
 async def test_a_shared_document_that_cannot_be_read_goes_whole(place: Place) -> None:
     """What can't be cut can't keep what was to be forgotten."""
     shared = await place.ask(WORD)
-    await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
+    await place.ask("And?", conversation_id=shared, source=BOB)
     place.home.put(shared, f'{{"{WORD}": '.encode())
     await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
@@ -384,8 +380,7 @@ async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -
     """Their answers are in a new document; the old one was set aside."""
     shared = await place.ask(WORD)
     place.home.put(shared, f'{{"{WORD}": '.encode())
-    bob = HERE.model_copy(update={"user": "bob"})
-    await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
+    await place.ask("And?", conversation_id=shared, source=BOB, history=WORD)
     await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
     assert len((await place.store.load(shared)).messages) == 2
@@ -396,7 +391,7 @@ async def test_a_damaged_document_that_others_continued_goes_too(place: Place) -
 async def test_a_document_that_is_not_indexed_yet_keeps_what_others_asked(place: Place) -> None:
     """While a lost index is rebuilt, the document itself says who asked."""
     shared = await place.ask(WORD)
-    await place.ask("And?", conversation_id=shared, source=HERE.model_copy(update={"user": "bob"}))
+    await place.ask("And?", conversation_id=shared, source=BOB)
     await place.index.remove(shared)
     await place.forget(await place.forgetting.select.user("discord", "ada"))
     assert place.bytes_hold(WORD) == []
@@ -418,8 +413,7 @@ async def test_a_forgetting_that_was_killed_is_finished_by_the_next_start(
 ) -> None:
     """At any point; the index may have been repaired before."""
     alone, shared = await place.ask(WORD), await place.ask(f"{WORD} shared")
-    bob = HERE.model_copy(update={"user": "bob"})
-    await place.ask("And?", conversation_id=shared, source=bob, history=WORD)
+    await place.ask("And?", conversation_id=shared, source=BOB, history=WORD)
     selection = await place.forgetting.select.user("discord", "ada")
     if what == "conversation":
         await place.forget(await place.forgetting.select.conversation(SCOPE, shared))

@@ -27,11 +27,12 @@ def read(path: Path) -> list[str]:
         if message["role"] == "user":
             shown.append(_text(message, "content"))
         elif message["role"] == "assistant":
-            shown += _answer(message)
+            shown += shown_of(message)
     return shown
 
 
-def _answer(message: dict[str, Any]) -> list[str]:
+def shown_of(message: dict[str, Any]) -> list[str]:
+    """Return what such a program would show of an answer, line by line."""
     shown = [f"{_text(one, 'model')}: {_text(one, 'response')}" for one in message["stage1"]]
     first = {one["model"]: one["response"] for one in message["stage1"]}
     _require(len(first) == len(message["stage1"]) > 0, "stage1")

@@ -21,6 +21,7 @@ from storage.importing import import_from
 from storage.index.index import Index
 from storage.stores import Stores
 from tests.pairs import rows
+from tests.storage.documents.contract_reader import shown_of
 from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home, quick_on_sqlite
 
@@ -94,26 +95,6 @@ def shape(row: dict[str, Any]) -> Shape:
 
 
 SHAPES = [shape(row) for row in json.loads(Path(__file__).with_name("forks.json").read_text("utf-8"))]
-
-
-def seed_000(message: JsonObject) -> list[str]:
-    """Return the texts of a message as a program reads them that knows the storage contract alone."""
-    if message["role"] == "user":
-        return [cast("str", message["content"])]
-    stages = {
-        name: cast("list[dict[str, str]]", message.get(name, []))
-        for name in ("stage1", "stage2", "stage2_5")
-    }
-    texts = [f"{each['model']}: {each['response']}" for each in stages["stage1"]]
-    for each in stages["stage2"]:
-        assert all(isinstance(label, str) for label in each["parsed_ranking"])
-        texts.append(f"{each['model']}: {each['ranking']}")
-    texts += (
-        f"{each['model']}: {each['original_response']} {each['peer_critiques']} {each['corrected_response']}"
-        for each in stages["stage2_5"]
-    )
-    final = cast("dict[str, str]", message["stage3"])
-    return [*texts, f"{final['model']}: {final['response']}"]
 
 
 def test_sixty_shapes_were_looked_up() -> None:
@@ -198,8 +179,8 @@ async def is_continued(one: str, shape: Shape, home: Home, store: Conversations)
     old, new = cast("list[JsonObject]", before["messages"]), cast("list[JsonObject]", after["messages"])
     assert new[: len(old)] == old
     assert {**after, "messages": old} == before
-    assert seed_000(new[-2]) == ["And on Everest?"]
-    assert len(seed_000(new[-1])) == 10
+    assert new[-2]["content"] == "And on Everest?"
+    assert len(shown_of(new[-1])) == 10
     assert len((await store.load(one)).messages) == len(new)
 
 
