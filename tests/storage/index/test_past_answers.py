@@ -30,7 +30,7 @@ from storage.scope import Scope
 from tests.pairs import data, rows
 from tests.storage.examples import NOW, answer, did, legacy, new_id
 from tests.storage.journal.test_journal import BRIEF, call
-from tests.stores import Home
+from tests.stores import Home, quick_on_sqlite
 
 HERE = Source(platform="slack", workspace="W", channel="C", user="U")
 SCOPE = Scope.of(HERE)
@@ -159,6 +159,7 @@ async def test_text_after_a_nul_is_kept(room: Room) -> None:
     assert rows[0].title == "Nul and void"
 
 
+@quick_on_sqlite
 async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
     """The context is the text around the words, which are marked."""
     await room.ask(text="First buy memory. Then shard by tenant. 我们应该分片数据库吗。" + " etc." * 90)
@@ -172,6 +173,7 @@ async def test_a_hit_is_shown_in_its_context(room: Room) -> None:
     assert "\u200b" not in text_of(parts)
 
 
+@quick_on_sqlite
 async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
     """If the words occur only in the title, there is no context."""
     await room.ask("Should we shard?", "No.", title="Replicas or not")
@@ -179,6 +181,7 @@ async def test_a_hit_in_the_title_shows_the_text_below_it(room: Room) -> None:
     assert await room.context("replicas") == ()
 
 
+@quick_on_sqlite
 @pytest.mark.parametrize(
     "table",
     [
@@ -309,15 +312,6 @@ async def test_nothing_of_another_channel_is_found(room: Room, there: Source) ->
     for words in ("merger", f"merger {scope.word}", f'" OR scope : {scope.word} OR "'):
         assert await room.found(words) == []
     assert (await room.past_answers.statistics(SCOPE)).answered == 0
-
-
-async def test_a_thread_belongs_to_its_channel(room: Room) -> None:
-    """The scope has no thread, message or person."""
-    source = HERE.model_copy(update={"thread": "T", "message": "M", "user": "V"})
-    asked = await room.ask(source=source)
-    row = await room.past_answers.get(SCOPE, asked)
-    assert row is not None
-    assert (row.thread, row.message, row.user) == ("T", "M", "V")
 
 
 async def test_another_programs_documents_belong_to_the_terminal(room: Room) -> None:
