@@ -14,20 +14,11 @@ from pathlib import Path
 from bot.app import client_of, operator_of
 from bot.checks import machine
 from bot.checks.channels import ChannelChecks
-from bot.checks.check import (
-    MOST_COLUMNS,
-    Check,
-    CheckResult,
-    Finding,
-    Outcome,
-    carry_out,
-    reported,
-    wrapped,
-)
+from bot.checks.check import MOST_COLUMNS, Check, CheckResult, Outcome, carry_out, wrapped
 from bot.checks.models import PROVIDER, ModelChecks
 from bot.config.configuration import NO_PLATFORM, Configuration, check, load, nearly_settings
 from bot.config.settings import given_secrets
-from bot.errors import ConfigurationError
+from bot.errors import ConfigurationError, Problem
 from bot.view.wording.figures import count, listing
 from council.accounts import Directory
 from council.text.redaction import SHORT, Redaction
@@ -50,7 +41,7 @@ class Examination:
         return not self.findings
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[Problem]:
         return [finding for one in self.checked for finding in one.outcome.findings]
 
     def text(self, width: int = MOST_COLUMNS) -> str:
@@ -97,10 +88,10 @@ async def diagnose(*, live: bool = False, now: Callable[[], float] = time.time) 
         if has_models or configuration.settings.has_platform or _files(configuration):
             checked = await _examine(configuration, live=live, now=now)
         else:
-            nothing = Finding(str(Path.cwd()), "nothing is set up yet", "Run `council init`")
+            nothing = Problem(str(Path.cwd()), "nothing is set up yet", "Run `council init`")
             checked = [CheckResult(CONFIGURATION, Outcome(findings=(nothing, *_misnamed())))]
     except ConfigurationError as error:
-        checked = [CheckResult(CONFIGURATION, Outcome(findings=reported(error)))]
+        checked = [CheckResult(CONFIGURATION, Outcome(findings=tuple(error.problems)))]
     return Examination(tuple(checked), live, Redaction(secrets).hide)
 
 
@@ -153,7 +144,7 @@ async def _configured(configuration: Configuration) -> Outcome:
         if error.problems == [NO_PLATFORM]:
             said = "neither Discord nor Slack is configured; `council ask` and `council chat` work"
         else:
-            findings = (*reported(error), *findings)
+            findings = (*error.problems, *findings)
     # Beside what is wrong, there is no note.
     return Outcome(f"{said}; {read}", findings, details=(read,) if findings else ())
 
@@ -163,13 +154,13 @@ def _files(configuration: Configuration) -> list[str]:
     return [str(place) for place in places if place.is_file()]
 
 
-def _misnamed() -> Iterator[Finding]:
+def _misnamed() -> Iterator[Problem]:
     for where, meant in nearly_settings():
         fix = f"Call it {meant}, if that is meant"
-        yield Finding(where, "nothing reads it", fix, "warning")
+        yield Problem(where, "nothing reads it", fix, "warning")
 
 
-def _too_short(configuration: Configuration) -> Iterator[Finding]:
+def _too_short(configuration: Configuration) -> Iterator[Problem]:
     settings = configuration.settings
     seats = (seat for profile in configuration.profiles.values() for seat in profile.seats)
     named = sorted({seat.api_key_env for seat in seats if seat.api_key_env})
@@ -178,7 +169,7 @@ def _too_short(configuration: Configuration) -> Iterator[Finding]:
         keys["OPENROUTER_API_KEY"] = settings.openrouter_api_key.get_secret_value()
     for name, key in keys.items():
         if len(key) < SHORT:
-            yield Finding(
+            yield Problem(
                 name,
                 f"it is too short for a key ({count(len(key), 'character')})",
                 "Copy the whole of it again; where a server needs no key, remove it",
@@ -186,11 +177,11 @@ def _too_short(configuration: Configuration) -> Iterator[Finding]:
             )
 
 
-def _alone(configuration: Configuration) -> Iterator[Finding]:
+def _alone(configuration: Configuration) -> Iterator[Problem]:
     for profile in configuration.profiles.values():
         if len(profile.members) == 1:
             where = configuration.place(profile, profile.members[0])
-            yield Finding(
+            yield Problem(
                 where,
                 f"the council has one member, {profile.members[0].name}, so nobody reviews its answer",
                 f"Add a second member to {where}, or a second seat with another persona",

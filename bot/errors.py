@@ -23,17 +23,22 @@ full stop. Both come from `bot.view.wording`, where `failures.explain` has the w
 """
 
 from dataclasses import dataclass
+from typing import Literal
 
 from council.errors import CouncilError
+
+Weight = Literal["error", "warning"]
+"""An `error` keeps something from working at all; a `warning` is a risk, or a part that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with the configuration: where, what, and what to do."""
+    """One thing that is wrong: the setting or place, what is wrong there, and what to do."""
 
     where: str
     what: str
     fix: str
+    weight: Weight = "error"
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}. {self.fix}"

@@ -6,8 +6,9 @@ from math import inf
 
 from pydantic import ValidationError
 
-from bot.checks.check import Check, Finding, Outcome
+from bot.checks.check import Check, Outcome
 from bot.checks.machine import Store
+from bot.errors import Problem
 from bot.service.access import Rules
 from bot.service.channels import BUDGETS, ChannelSettings, EffectiveSettings, Operator
 from bot.service.commands import RunOptions
@@ -49,14 +50,14 @@ class ChannelChecks:
 
     async def _settings(self) -> Outcome:
         stored = await self._kept.channel_settings()
-        findings: list[Finding] = []
+        findings: list[Problem] = []
         for scope in sorted(stored, key=where):
             try:
                 self._own[scope] = ChannelSettings.model_validate(stored[scope])
             except ValidationError:
                 what = "its settings can't be read, so every question there is refused"
                 fix = "Restore a backup (council restore), then set them with /council-config"
-                findings.append(Finding(where(scope), what, fix))
+                findings.append(Problem(where(scope), what, fix))
                 continue
             if self._operator.profiles:  # the demonstration is the only council there is
                 findings += self._of_profiles(scope, self._own[scope])
@@ -64,13 +65,13 @@ class ChannelChecks:
         note = f"{count(number, 'channel')} with settings of their own" if number else "none are set"
         return Outcome(note, tuple(findings[:MOST_NAMED]))
 
-    def _of_profiles(self, scope: Scope, own: ChannelSettings) -> Iterator[Finding]:
+    def _of_profiles(self, scope: Scope, own: ChannelSettings) -> Iterator[Problem]:
         at, here = where(scope), EffectiveSettings(self._operator, own)
         known, chosen = self._operator.profiles, str(here.settings["profile"].value)
         is_terminal = scope.platform == TERMINAL  # no list counts there
         listed = own.profiles if own.profiles and not is_terminal else frozenset[str]()
         if listed and not here.open_profiles:
-            yield Finding(
+            yield Problem(
                 at,
                 f"council.toml has none of its profiles ({', '.join(sorted(listed))}), so each question "
                 "is refused",
@@ -78,14 +79,14 @@ class ChannelChecks:
             )
             return
         if gone := sorted(listed - known.keys()):
-            yield Finding(
+            yield Problem(
                 at,
                 f"its profiles include {listing(gone)}, which council.toml no longer has",
                 "Set profiles there with /council-config, or put back what is missing",
                 "warning",
             )
         if own.profile and own.profile not in known:
-            yield Finding(
+            yield Problem(
                 at,
                 f"its profile is {own.profile}, which council.toml no longer has; {chosen} answers "
                 "there",
@@ -93,7 +94,7 @@ class ChannelChecks:
                 "warning",
             )
         if not is_terminal and _closes(self._operator.access.profiles.get(chosen, Rules()), scope):
-            yield Finding(
+            yield Problem(
                 at,
                 f"[access.profiles.{chosen}] doesn't let {chosen} be asked there, so questions that "
                 "name no other profile are refused",
@@ -101,7 +102,7 @@ class ChannelChecks:
             )
 
     async def _room(self) -> Outcome:
-        findings: list[Finding] = []
+        findings: list[Problem] = []
         profiles, refused = self._operator.profiles, set[str]()
         if self._listed and profiles:
             await self._client.catalog.refresh()
@@ -109,7 +110,7 @@ class ChannelChecks:
         for name, profile in profiles.items():
             if (cost := self._estimate(profile).cost) > most:
                 refused.add(name)
-                too_much = Finding(
+                too_much = Problem(
                     "[budgets] in council.toml",
                     f"a question to {name} may cost {dollars(cost)}, more than {key} of "
                     f"{dollars(most)}, so it is refused, except where ten answers have cost less",
@@ -134,7 +135,7 @@ class ChannelChecks:
                         key, place = own_key, "there"
                 what = f"a question may cost {dollars(cost)}, more than {key} of {dollars(most)}"
                 fix = f"Raise {key} {place}, or set a cheaper profile with /council-config"
-                findings.append(Finding(where(scope), f"{what}, so each is refused", fix))
+                findings.append(Problem(where(scope), f"{what}, so each is refused", fix))
         return Outcome("none is too small for a question", tuple(findings[:MOST_NAMED]))
 
     def _estimate(self, profile: Profile) -> Estimate:

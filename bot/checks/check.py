@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import structlog
 
-from bot.errors import ConfigurationError
+from bot.errors import Problem, Weight
 from storage.errors import StorageError
 
 log = structlog.get_logger()
@@ -23,25 +23,12 @@ WIDTH = 20
 MOST_COLUMNS = 100_000
 """Where nobody reads at a terminal, a line is whole."""
 
-Weight = Literal["error", "warning"]
-"""An `error` keeps something from working at all; a `warning` is a risk, or a part that is missing."""
-
 
 class Advice(NamedTuple):
     """What is wrong, and how to fix it."""
 
     what: str
     fix: str
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong: the setting or place, what is wrong there, and what to do."""
-
-    where: str
-    what: str
-    fix: str
-    weight: Weight = "error"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +39,7 @@ class Outcome:
     """
 
     note: str = ""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Problem, ...] = ()
     skipped: bool = False
     details: tuple[str, ...] = ()
 
@@ -111,26 +98,22 @@ def wrapped(line: str, indent: int, width: int) -> list[str]:
     return wrap(line, width, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False)
 
 
-def found(*rows: tuple[object, Finding]) -> tuple[Finding, ...]:
+def found(*rows: tuple[object, Problem]) -> tuple[Problem, ...]:
     """Return what is wrong, by rows of whether it is and what to do then."""
     return tuple(finding for is_wrong, finding in rows if is_wrong)
 
 
 def wrong(where: str, what: str, fix: str, weight: Weight = "error") -> Outcome:
-    return Outcome(findings=(Finding(where, what, fix, weight),))
+    return Outcome(findings=(Problem(where, what, fix, weight),))
 
 
-def unanswered(platform: str, why: str | None, address: str, page: str) -> Finding:
+def unanswered(platform: str, why: str | None, address: str, page: str) -> Problem:
     """Return what is wrong where a platform doesn't answer as asked; `why` is `None` for no answer."""
     if why is None:
         fix = f"Check the network, any proxy, and that {address} is unset or right"
-        return Finding(platform, "it doesn't answer", fix)
+        return Problem(platform, "it doesn't answer", fix)
     fix = f"Wait and run `council doctor` again; {page} may say more"
-    return Finding(platform, f"it didn't answer as expected ({why})", fix)
-
-
-def reported(error: ConfigurationError) -> tuple[Finding, ...]:
-    return tuple(Finding(one.where, one.what, one.fix) for one in error.problems)
+    return Problem(platform, f"it didn't answer as expected ({why})", fix)
 
 
 def needs(check: str) -> Outcome:

@@ -16,7 +16,7 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 
-from bot.checks.check import TROUBLE, Check, Finding, Outcome, reported, wrong
+from bot.checks.check import TROUBLE, Check, Outcome, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import dotenv_variables, secret_names
 from bot.errors import ConfigurationError, Problem
@@ -93,7 +93,7 @@ def secret_files(configuration: Configuration) -> Outcome:
         files.insert(0, Path(".env"))
     # In a container, the mode of a mounted secret can't be changed, and nobody else is there.
     findings = (
-        Finding(
+        Problem(
             str(file),
             "other users of this machine can read it, and it contains secrets",
             f"Run `chmod 600 {file}`",
@@ -145,7 +145,7 @@ async def port(configuration: Configuration, name: str, host: str, number: int) 
     except ConfigurationError as error:
         if await _is_running(configuration):
             return Outcome("in use by `council run`, which is running")
-        return Outcome(findings=reported(error))
+        return Outcome(findings=tuple(error.problems))
     return Outcome(f"{host}:{number} is free")
 
 
@@ -201,7 +201,7 @@ class Store(ABC):
         async with self._opened() as (database, documents, _):
             report = await Index(database).check(documents)
         findings = [
-            Finding(
+            Problem(
                 escaped_line(one.name),
                 f"it can't be read ({escaped_line(one.reason)})",
                 "Restore it from a backup, or move it away, then run `council index rebuild`",
@@ -217,7 +217,7 @@ class Store(ABC):
             )
             parts = (f"{len(ids)} {how}" for ids, how in differs if ids)
             what = f"the index doesn't match the conversations: {listing(parts)}"
-            findings.append(Finding(self._where, what, "Run `council index rebuild`", "warning"))
+            findings.append(Problem(self._where, what, "Run `council index rebuild`", "warning"))
         return Outcome(count(report.documents, "conversation"), tuple(findings))
 
 

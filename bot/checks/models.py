@@ -12,9 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from math import inf
 
-from bot.checks.check import Advice, Check, Finding, Outcome, found, wrong
+from bot.checks.check import Advice, Check, Outcome, found, wrong
 from bot.config.configuration import Configuration
 from bot.config.settings import OPENROUTER
+from bot.errors import Problem
 from bot.view.wording import failures as failures_wording
 from bot.view.wording.failures import cause
 from bot.view.wording.figures import count, listing, money
@@ -167,10 +168,10 @@ class ModelChecks:
         soon = f"the key expires on {ends:%Y-%m-%d}"
         renew = f"Make a new key at {_KEYS} and set {where}"
         findings = found(
-            (left <= 0, Finding(where, *_NO_CREDIT)),
-            (0 < left < LOW_CREDIT, Finding(where, f"only {held}", raise_it, "warning")),
-            (said.get("is_free_tier") is True and is_paid, Finding(where, free, buy)),
-            (ends - datetime.now(UTC) < SOON, Finding(where, soon, renew, "warning")),
+            (left <= 0, Problem(where, *_NO_CREDIT)),
+            (0 < left < LOW_CREDIT, Problem(where, f"only {held}", raise_it, "warning")),
+            (said.get("is_free_tier") is True and is_paid, Problem(where, free, buy)),
+            (ends - datetime.now(UTC) < SOON, Problem(where, soon, renew, "warning")),
         )
         held = "the key has no credit limit of its own" if left == inf else held
         return Outcome(f"accepted; {held}", findings)
@@ -198,7 +199,7 @@ class ModelChecks:
             return Outcome("this provider lists no prices, so costs are unknown")
         listed = ((model, find_listing(self.listings, model)) for model in self._places)
         findings = (
-            Finding(
+            Problem(
                 model,
                 "the provider names no price, so its cost can't be estimated",
                 f"Configure a model with a price, or set the key's credit limit at {_KEYS}",
@@ -215,7 +216,7 @@ class ModelChecks:
         note = "1 server answering" if number == 1 else f"all {number} answer"
         return Outcome(note, tuple(finding for look in looks for finding in look))
 
-    async def _server(self, members: list[Member]) -> list[Finding]:
+    async def _server(self, members: list[Member]) -> list[Problem]:
         """Check one member's own server; one without a model list may be asked all the same."""
         first, target = members[0], self._target(members[0])
         try:
@@ -257,7 +258,7 @@ class ModelChecks:
                 calls.setdefault(asked.model_copy(update={"name": ""}), call)
         ended = await asyncio.gather(*map(self._asked, calls.values()))
         paid = money(total([used for _, used in ended if used]))
-        failures: list[Finding] = []
+        failures: list[Problem] = []
         learned: dict[str, None] = {}
         for call, (why, _) in zip(calls.values(), ended, strict=True):
             member, target = call.member, self._target(call.member)
@@ -285,8 +286,8 @@ class ModelChecks:
         return (None if why.cause in ("empty", "only_thoughts") else why), why.usage
 
 
-def gave_nothing(model: str, asked: failures_wording.Target, why: Failure, paid: str) -> Finding:
-    return Finding(
+def gave_nothing(model: str, asked: failures_wording.Target, why: Failure, paid: str) -> Problem:
+    return Problem(
         model,
         f"it gave no answer: {failures_wording.reason(why, asked)} (all live calls: {paid})",
         failures_wording.remedy(why, asked)
@@ -301,22 +302,22 @@ def _not_listed(
     places: Iterable[str],
     *,
     is_sure: bool = False,
-) -> Finding:
+) -> Problem:
     """Return that a list lacks a model; unless it `is_sure`, the server may serve it all the same."""
     near, named = most_like(model, listings), "such model" if where == model else f"model {model}"
     fix = f"{f'Did you mean {near}? ' if near else ''}Correct {listing(places)}"
     if not is_sure:
         fix = f"{fix}. Some servers have models that they don't list: --live tells"
-        return Finding(where, f"the server lists no {named}", fix, "warning")
+        return Problem(where, f"the server lists no {named}", fix, "warning")
     fix = fix if near else f"{fix}; openrouter.ai/models, or the server's own list, has all ids"
-    return Finding(where, f"the provider has no {named}", fix)
+    return Problem(where, f"the provider has no {named}", fix)
 
 
-def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Finding:
+def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Problem:
     said = f"{cause(why)}, {why.status}" if why.status else cause(why)
     # A server may have none: only --live can tell whether its address is right.
     if why.cause in _NO_LIST:
-        return Finding(
+        return Problem(
             where,
             f"there is no model list at its /models page ({said})",
             "Correct the address: OpenRouter's ends in /api/v1, most others' in /v1. If the provider "
@@ -325,8 +326,8 @@ def _unlisted(where: str, target: failures_wording.Target, why: Failure) -> Find
         )
     fix = failures_wording.remedy(why, target) if why.reason.fault == "operator" else None
     if fix:
-        return Finding(where, failures_wording.reason(why, target), fix)
-    return Finding(
+        return Problem(where, failures_wording.reason(why, target), fix)
+    return Problem(
         where,
         f"the provider is having problems ({said})",
         "Wait and run `council doctor` again; the provider's status page may say more",

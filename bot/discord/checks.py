@@ -17,7 +17,7 @@ from discord import app_commands
 from discord.http import Route
 
 from bot.checks.channels import CHANNELS, where
-from bot.checks.check import Advice, Check, Finding, Outcome, found, unanswered, wrong
+from bot.checks.check import Advice, Check, Outcome, found, unanswered, wrong
 from bot.config.configuration import Configuration
 from bot.discord.client import classify, single_attempts
 from bot.discord.commands import command_tree, shapes
@@ -141,7 +141,7 @@ class DiscordChecks:
         findings = found(
             (
                 about.bot_public,
-                Finding(
+                Problem(
                     "the application",
                     "Public Bot is switched on: strangers can add the bot to their servers and spend "
                     "your credit",
@@ -152,7 +152,7 @@ class DiscordChecks:
             ),
             (
                 about.bot_require_code_grant,
-                Finding(
+                Problem(
                     "the application",
                     "Requires OAuth2 Code Grant is switched on, so the bot can't be invited",
                     f"{bot} > switch off Requires OAuth2 Code Grant",
@@ -160,7 +160,7 @@ class DiscordChecks:
             ),
             (
                 about.interactions_endpoint_url,
-                Finding(
+                Problem(
                     "the application",
                     "Interactions Endpoint URL is set: Discord sends commands there, and the bot never "
                     "receives them",
@@ -169,7 +169,7 @@ class DiscordChecks:
             ),
             (
                 reads and not has_intent,
-                Finding(
+                Problem(
                     "DISCORD_MESSAGE_CONTENT",
                     "it is set to true, but Message Content Intent is switched off: Discord closes the "
                     "bot's connection",
@@ -178,7 +178,7 @@ class DiscordChecks:
             ),
             (
                 has_intent and not reads,
-                Finding(
+                Problem(
                     "DISCORD_MESSAGE_CONTENT",
                     "it isn't set to true, but Message Content Intent is switched on: no thread is read",
                     f"Set DISCORD_MESSAGE_CONTENT=true, or {bot} > switch off Message Content Intent",
@@ -218,7 +218,7 @@ class DiscordChecks:
         """Check the permissions on every server, except where nobody may write."""
         try:
             guilds = await self._client.http.get_guilds(200, with_counts=False)
-            findings: list[Finding] = []
+            findings: list[Problem] = []
             channels = 0
             for guild in guilds[:MOST_SERVERS]:
                 lacking, usable = await self._server(int(guild["id"]))
@@ -237,7 +237,7 @@ class DiscordChecks:
         if not left_out:
             findings += self._unknown()
         if not any(self._may_be_asked_on(guild["id"]) for guild in guilds):
-            closed = Finding(
+            closed = Problem(
                 "[access.allow] in council.toml",
                 "its list of workspaces leaves out every Discord server that the bot is on: nobody "
                 "there may ask",
@@ -251,11 +251,11 @@ class DiscordChecks:
             note = f"{note}; {count(left_out, 'more server')} {was} not checked"
         return Outcome(note, tuple(findings[:MOST_NAMED]))
 
-    def _unknown(self) -> Iterator[Finding]:
+    def _unknown(self) -> Iterator[Problem]:
         """Find ids in the lists of who may ask that aren't on any of the bot's servers."""
         for one in sorted(self._access.named - self._seen):
             if one.isdecimal():  # the others are Slack's
-                yield Finding(
+                yield Problem(
                     "[access] in council.toml",
                     f"it names {one}, which isn't one of the bot's servers, or a channel, category or "
                     "role there",
@@ -265,7 +265,7 @@ class DiscordChecks:
                 )
         for scope, rules in self._set_in_channels().items():
             for role in sorted(rules.roles - self._seen) if scope.channel in self._seen else ():
-                yield Finding(
+                yield Problem(
                     where(scope),
                     f"its setting who names role {role}, which the server no longer has; that entry "
                     "lets nobody ask",
@@ -273,15 +273,15 @@ class DiscordChecks:
                     "warning",
                 )
 
-    async def _server(self, number: int) -> tuple[list[Finding], int]:
+    async def _server(self, number: int) -> tuple[list[Problem], int]:
         """Return what the bot lacks on a server, and in how many channels it can answer."""
         guild = await self._client.fetch_guild(number, with_counts=False)
         me = await guild.fetch_member(cast("discord.ClientUser", self._client.user).id)
         server = escaped_line(guild.name)
         everywhere = _missing(me.guild_permissions)
-        findings: list[Finding] = []
+        findings: list[Problem] = []
         if everywhere:
-            lacking = Finding(
+            lacking = Problem(
                 server,
                 f"the bot's roles lack {listing(map(NAMES.__getitem__, everywhere))}",
                 "Server Settings > Roles > the bot's role > Permissions, or invite it again with "
@@ -301,14 +301,14 @@ class DiscordChecks:
             if "send_messages" in {*here, *everywhere}:
                 here = [name for name in here if name not in _WITH_SENDING]
             if here:
-                lacking = Finding(
+                lacking = Problem(
                     f"#{escaped_line(channel.name)} on {server}",
                     f"the bot lacks {listing(map(NAMES.__getitem__, here))} there",
                     "Edit Channel > Permissions > the bot or its role > allow them",
                 )
                 findings.append(lacking)
         if not usable and not everywhere:
-            blind = Finding(
+            blind = Problem(
                 server,
                 "the bot sees no text channel",
                 "Edit Channel > Permissions > add the bot with View Channel, where it should answer",

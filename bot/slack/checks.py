@@ -11,10 +11,10 @@ https://docs.slack.dev/reference/methods/users.conversations
 import re
 from collections.abc import Callable
 
-from bot.checks.check import Advice, Check, Finding, Outcome, Weight, needs, unanswered, wrong
+from bot.checks.check import Advice, Check, Outcome, needs, unanswered, wrong
 from bot.checks.machine import port
 from bot.config.configuration import Configuration
-from bot.errors import Malformed, NotAllowed, Revoked, VenueError
+from bot.errors import Malformed, NotAllowed, Problem, Revoked, VenueError, Weight
 from bot.slack.client import (
     OPTIONAL,
     REQUIRED,
@@ -74,7 +74,7 @@ class SlackChecks:
         try:
             self._bot = await introduced(self._client)
         except VenueError as error:
-            refused = Finding(
+            refused = Problem(
                 where,
                 f"Slack refuses the token: {error}",
                 f"{_APP} > OAuth & Permissions > Reinstall to Workspace, then copy Bot User OAuth Token "
@@ -102,16 +102,16 @@ class SlackChecks:
             f"{_APP} > OAuth & Permissions > Scopes > Bot Token Scopes > add them, then reinstall to "
             "the workspace"
         )
-        findings: list[Finding] = []
+        findings: list[Problem] = []
         weights: dict[Weight, frozenset[str]] = {"error": REQUIRED, "warning": OPTIONAL}
         for weight, wanted in weights.items():
             if missing := sorted(wanted - scopes):
                 named = "; ".join(f"{one} (to {slack.SCOPES[one]})" for one in missing)
-                findings.append(Finding(where, f"they lack {named}", add, weight))
+                findings.append(Problem(where, f"they lack {named}", add, weight))
         unread = THREADS - scopes
         profiles = self._configuration.profiles.values()
         if unread != THREADS and all(one.context != "thread" for one in profiles):
-            unused = Finding(
+            unused = Problem(
                 where,
                 "the app may read what people write (channels:history, groups:history), but every "
                 'profile has context = "message"',
@@ -123,7 +123,7 @@ class SlackChecks:
         elif len(unread) == 1:
             [missing] = unread
             kind = "private" if missing == "channels:history" else "public"
-            half = Finding(
+            half = Problem(
                 where,
                 f"threads are read only in {kind} channels: the scope {missing} is missing",
                 f"{_APP} > App Manifest > paste what `council manifest slack --threads` prints, then "
@@ -194,7 +194,7 @@ class SlackChecks:
             one for one in self._allowed.channels - inside if not one.isdecimal() and not more
         )
         findings = (
-            Finding(
+            Problem(
                 one,
                 "[access.allow] lets people ask in this channel, but the bot isn't in it",
                 "Type /invite and the bot's name there, or correct the id in council.toml",
@@ -206,7 +206,7 @@ class SlackChecks:
         return Outcome(note, tuple(findings))
 
 
-def _trouble(error: VenueError) -> Finding:
+def _trouble(error: VenueError) -> Problem:
     why = None if str(error) == NO_ANSWER else str(error)
     return unanswered("Slack", why, "SLACK_API_URL", "slack-status.com")
 
