@@ -12,6 +12,8 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +30,28 @@ Parameters = Sequence[SqlValue] | Mapping[str, SqlValue]
 Statement = tuple[str, Parameters]
 
 _SAME = "UPDATE migrations SET applied_at = applied_at WHERE number = 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """A step from an older schema to the next: a numbered SQL file, `migrations/NNNN_name.sql`."""
+
+    number: int
+    name: str
+    script: str
+
+
+@cache
+def known_migrations(package: str) -> tuple[Migration, ...]:
+    scripts = (
+        entry for entry in (files(package) / "migrations").iterdir() if entry.name.endswith(".sql")
+    )
+    found = (
+        Migration(int(number), name, script.read_text("utf-8"))
+        for script in scripts
+        for number, name in [script.name.removesuffix(".sql").split("_", 1)]
+    )
+    return tuple(sorted(found, key=lambda migration: migration.number))
 
 
 def listed(values: Iterable[str | int]) -> str:

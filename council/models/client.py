@@ -27,6 +27,7 @@ from council.models.refusals import RefusedCall
 from council.models.reply import Completion
 from council.models.servers import body_of_call, format_part, is_own, known_server
 from council.models.stream import JSON_BYTES, body_of, parse_page, receive, refusal
+from council.models.thoughts import ThoughtFilter
 from council.models.transport import Transport, proxy_of
 from council.profile import DialectName, Member
 from council.text.json_objects import JsonObject, as_list, as_object
@@ -435,12 +436,9 @@ class ModelClient:
         silence = call.idle_timeout
         if silence is None and call.member.endpoint is None and not endpoint.is_own:
             silence = self._idle_timeout
-        completion = Completion(
-            call.on_text,
-            call.on_withdrawn,
-            waits_for_tag=model in endpoint.thinks_unmarked,
-            unpriced_call=self._unpriced_call(),
-        )
+        waits = model in endpoint.thinks_unmarked
+        filtering = ThoughtFilter(call.on_text, call.on_withdrawn, waits_for_tag=waits)
+        completion = Completion(filtering, self._unpriced_call())
         request = httpx.Request(
             "POST",
             endpoint.page("chat/completions"),
@@ -469,7 +467,7 @@ class ModelClient:
                 # The reply is there: it is recorded before its task is cancelled.
                 cast("asyncio.Task[object]", asyncio.current_task()).cancel()
             finally:
-                if completion.closed_without_opening:
+                if filtering.closed_without_opening:
                     endpoint.thinks_unmarked.add(model)
             reply = completion.reply(call, round((clock() - started) * 1000), price)
         except ModelError as error:

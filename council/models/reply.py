@@ -47,29 +47,22 @@ _HALF_PAIR = re.compile("[\ud800-\udbff]$")
 class Completion:
     """One reply, put together from a stream's chunks or from one plain body.
 
-    `on_text` gets the answer piece by piece, never a thought that is known for one; `withdrawn` is
-    called when what was sent on turns out to have been thought. `waits_for_tag` says that the model is
-    known to end its thoughts by a tag that no opening one announces: its answer is sent on from there.
-    `unpriced_call` is what a call without a known price is taken to cost, in US dollars.
+    `filter` tells its answer from its thoughts; of long ones, it keeps the end. `unpriced_call` is what
+    a call without a known price is taken to cost, in US dollars.
 
     Raises `ModelError` as soon as the provider reports an error or sends anything but what the API
     promises.
     """
 
     def __init__(
-        self,
-        on_text: Callable[[str], None] | None = None,
-        withdrawn: Callable[[], None] | None = None,
-        *,
-        waits_for_tag: bool = False,
-        unpriced_call: float = UNPRICED_CALL,
+        self, filtering: ThoughtFilter | None = None, unpriced_call: float = UNPRICED_CALL
     ) -> None:
+        self.filter = filtering or ThoughtFilter()
         self.finish_reason: str | None = None
         self.model: str | None = None
         self.refusal = ""
         self.usage: JsonObject | None = None
         self._citations: dict[str, Citation] = {}
-        self._filter = ThoughtFilter(on_text, withdrawn, waits_for_tag=waits_for_tag)
         self._is_sent = False
         self._has_begun = False
         self._unpriced_call = unpriced_call
@@ -102,16 +95,7 @@ class Completion:
 
     @property
     def text(self) -> str:
-        return self._filter.answer
-
-    @property
-    def thoughts(self) -> str:
-        """What the model thought, its end if it is long: only for what may be read out of it."""
-        return self._filter.thoughts
-
-    @property
-    def closed_without_opening(self) -> bool:
-        return self._filter.closed_without_opening
+        return self.filter.answer
 
     def take_chunk(self, chunk: JsonObject) -> None:
         choice = _first(chunk.get("choices"))
@@ -136,7 +120,7 @@ class Completion:
 
     def close(self) -> None:
         """Settle what may still have become a tag: nothing more comes."""
-        self._filter.end(is_whole=self.finished and self.finish_reason not in _CUT_OFF | _WINDOW_FULL)
+        self.filter.end(is_whole=self.finished and self.finish_reason not in _CUT_OFF | _WINDOW_FULL)
 
     def _take(self, body: JsonObject, choice: JsonObject, message: JsonObject) -> None:
         if usage := stated_usage(body, choice):
@@ -182,7 +166,7 @@ class Completion:
             for part in cast("list[object]", said):
                 self._think(as_object(part).get("text"))
         elif isinstance(said, str):
-            self._filter.think(said)
+            self.filter.think(said)
             self._reasoned += len(said)
             if self._reasoned > MOST_TEXT:
                 raise too_large("what the model thought")
@@ -212,7 +196,7 @@ class Completion:
             self._length += len(piece)
             if self._length > MOST_TEXT:
                 raise too_large("the text")
-            self._filter.feed(piece)
+            self.filter.feed(piece)
 
     def reply(self, call: Call, latency_ms: int, price: Callable[[str], Price | None]) -> Reply:
         """Return the answer; raises `ModelError` if there is none, with what it cost all the same."""
@@ -220,7 +204,7 @@ class Completion:
         text, usage = without_sources(answer_in(self.text, call.messages)), self.spent(call, price)
         required = cast("list[str]", (call.schema or {}).get("required") or [])
         if not text.strip():  # some servers take what was asked for for a thought
-            text = (object_in(whole(self.thoughts), required) or "") if required else ""
+            text = (object_in(whole(self.filter.thoughts), required) or "") if required else ""
         if (why := self._failure(text, call, usage)) is not None:
             raise ModelError(why)
         return Reply(
@@ -243,7 +227,7 @@ class Completion:
             cause, detail = "unavailable", "the provider broke the reply off"
         elif text:
             return None
-        elif reason in _WINDOW_FULL and not self.thoughts:
+        elif reason in _WINDOW_FULL and not self.filter.thoughts:
             cause, detail = "too_long", ""
         elif said:
             detail = "it wrote markup, such as a tool's call, and no answer"

@@ -21,9 +21,8 @@ from psycopg_pool import AsyncConnectionPool, PoolTimeout
 from typing_extensions import override
 
 from council.document.conversation import timestamp
-from storage.database import Job, Parameters, SharedDatabase
+from storage.database import Job, Parameters, SharedDatabase, known_migrations
 from storage.errors import DamageError, DatabaseError
-from storage.migrations import known_migrations
 from storage.postgres.connection import (
     NO_ANSWER,
     Connection,

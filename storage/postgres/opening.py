@@ -14,12 +14,11 @@ from typing_extensions import override
 from council.document.conversation import Conversation, timestamp
 from storage.atomic import Stamp
 from storage.audit import AuditLog
-from storage.database import Database, Statement, listed
+from storage.database import Database, Statement, known_migrations, listed
 from storage.documents import edits
 from storage.documents.conversations import Conversations, DocumentProblem, FolderListing, Stored
 from storage.documents.edits import Edit
 from storage.errors import ConstraintError, ConversationNotFound, DocumentError, StorageError
-from storage.migrations import known_migrations
 from storage.postgres.connection import connect, explained, server, value
 from storage.postgres.database import check_server, key_of, open_postgres
 from storage.postgres.locks import PostgresLocks, fingerprints

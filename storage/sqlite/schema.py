@@ -8,9 +8,9 @@ from functools import cache
 from pathlib import Path
 
 from council.document.conversation import timestamp
+from storage.database import Migration
+from storage.database import known_migrations as migrations_of
 from storage.errors import DatabaseError
-from storage.migrations import Migration
-from storage.migrations import known_migrations as migrations_of
 
 _RECORD = """
 CREATE TABLE IF NOT EXISTS migrations (

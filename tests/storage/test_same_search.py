@@ -8,10 +8,10 @@ import pytest
 
 from council.document.conversation import Source, timestamp
 from council.text import set_apart
+from storage.database import Migration, known_migrations
 from storage.documents.conversations import Stored
 from storage.index.index import Index
 from storage.index.past_answers import PastAnswers
-from storage.migrations import Migration, known_migrations
 from storage.scope import Scope
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id

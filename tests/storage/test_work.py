@@ -8,8 +8,8 @@ import pytest
 
 from bot.app import open_library
 from council.document.conversation import Source
+from storage.database import Migration, known_migrations
 from storage.forgetting import Selection
-from storage.migrations import Migration, known_migrations
 from storage.work import Left
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id

@@ -192,7 +192,7 @@ async def test_what_a_server_sends_is_read(row: Row) -> None:
             assert failure.detail == row.get("detail", failure.detail)
             assert failure.limit == row.get("limit")
             continue
-        assert (reply.text, completion.thoughts) == (row.get("text"), row.get("thoughts", ""))
+        assert (reply.text, completion.filter.thoughts) == (row.get("text"), row.get("thoughts", ""))
         assert reply.truncated is row.get("truncated", False)
         assert [[page.url, page.title] for page in reply.citations] == row.get("cites", [])
         counted = [reply.usage.prompt_tokens, reply.usage.completion_tokens]
@@ -205,7 +205,7 @@ def test_an_emoji_cut_in_two_comes_out_whole(cut: int) -> None:
     """Servers that count UTF-16 units send its halves as lone surrogates in two chunks."""
     units = [f"\\u{ord(unit):04x}" for unit in "a\ud83d\ude00b"]
     heard: list[str] = []
-    completion = Completion(heard.append)
+    completion = Completion(ThoughtFilter(heard.append))
     for half in ("".join(units[:cut]), "".join(units[cut:])):
         sent = f'{{"choices": [{{"delta": {{"content": "{half}"}}}}]}}'
         completion.take_chunk(parse(sent.encode()))
@@ -223,7 +223,7 @@ def test_json_is_read_where_a_strict_reader_gives_up() -> None:
     assert parse(b'{"a": "\\ud83d"}') == {"a": "\ud83d"}
     assert parse(b'{"a": "na\xefve"}') == {"a": "na\ufffdve"}
     heard: list[str] = []
-    completion = Completion(heard.append)
+    completion = Completion(ThoughtFilter(heard.append))
     for content in ("It ", None, "depends."):
         completion.take_chunk({"choices": [{"delta": {"content": content}}]})
     assert heard == ["It ", "depends."]
