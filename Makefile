@@ -84,10 +84,11 @@ bench: setup ## Measure speed, as ratios in one run
 	@.venv/bin/python -m compileall -q -j 0 bot council storage tests
 	@touch $@
 
-# pytest and Hypothesis cache what they read of each file: once, instead of in all four processes at once.
+# pytest and Hypothesis cache what they read of each file, and of Unicode: once, instead of in all four processes at once.
 # What is wrong with a file is reported by the run itself.
 .venv/.collected: | .venv/.made
 	-@$(RUN) pytest --collect-only --quiet > /dev/null 2>&1
+	-@$(RUN) python -c "from hypothesis.internal.charmap import intervals_from_codec as read; read('utf-8')"
 	@touch $@
 
 # By version and hash: what else an index has under that name isn't installed.

@@ -49,7 +49,7 @@ def figures(
     return {each.name: each for each in found}
 
 
-@pytest.mark.parametrize("evaluations", [30, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("evaluations", [20, pytest.param(100, marks=pytest.mark.soak)])
 def test_the_known_order_is_recovered(evaluations: int) -> None:
     """With intervals of the difference and of the score that cover the truth in at least nine of ten."""
     truth = {"weak": 0.25, "best": 0.6, "full": 0.85}

@@ -203,9 +203,9 @@ def test_the_work_grows_with_the_length(unit: str) -> None:
         measured += len(text)
         return len(text)
 
-    content = blocks(unit * (20_000 // len(unit)), SLACK)
-    assert len(split(content, 2_000, measure)) >= 10
-    assert measured < 20 * 20_000
+    content = blocks(unit * (8_000 // len(unit)), SLACK)
+    assert len(split(content, 800, measure)) >= 10
+    assert measured < 20 * 8_000
 
 
 def test_words_of_ours_can_be_cut_too() -> None:
