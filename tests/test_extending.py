@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 MOST_FILES = 5
 CHANGES: dict[str, str] = dict(
@@ -30,6 +32,14 @@ def test_each_change_is_shown_in_five_files_at_most() -> None:
     assert len(FILES["A cause"]) == 3, "its row, where it happens, its test"
 
 
+@pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
+def test_each_change_applies(change: str) -> None:
+    """To the program as it is."""
+    command = ("git", "apply", "-C1", "--check", "-")
+    subprocess.run(command, check=True, cwd=ROOT, input=change, text=True)  # noqa: S603 - git alone
+
+
+@pytest.mark.soak
 def test_the_changes_apply_and_pass_the_tests_that_they_bring(tmp_path: Path) -> None:
     """In a copy, by a process of its own: this one has the program as it is. What is compiled comes along."""
     unneeded = shutil.ignore_patterns("node_modules", "pictures", "aimock")

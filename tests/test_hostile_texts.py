@@ -56,9 +56,9 @@ async def answered(folder: Path) -> str:
     return str(message["conversation_id"])
 
 
-@pytest.mark.parametrize("way", [(), ("--events",), ("--json",)])
+@pytest.mark.parametrize("way", [(), ("--events",)])
 async def test_asking(tmp_path: Path, way: tuple[str, ...]) -> None:
-    """As a person sees it, as events and as JSON; the same content."""
+    """As a person sees it and as events; `answered` reads it as JSON."""
     async with asked(tmp_path) as (council, server):
         server.always("*", hostile)
         ended = await council("ask", HOSTILE, *way)
@@ -82,20 +82,14 @@ async def test_a_failed_run_and_its_retry(tmp_path: Path) -> None:
     assert_clean(failed.out, failed.err, told.err, unknown.err)
 
 
-@pytest.mark.parametrize("form", ["md", "html"])
-async def test_exporting(tmp_path: Path, form: str) -> None:
-    """Whatever it is read with."""
+async def test_exporting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever it is read with; JSON is the file's own bytes, and escaped where somebody watches."""
     conversation = await answered(tmp_path)
-    ended = await Program(tmp_path)("export", conversation, "--format", form)
-    assert (ended.code, ended.err) == (0, "")
-    assert_clean(ended.out)
-
-
-async def test_exporting_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file's own bytes, for programs; where somebody watches, escaped."""
-    conversation = await answered(tmp_path)
-    ended = await Program(tmp_path)("export", conversation, "--format", "json")
-    assert (ended.code, ended.err) == (0, "")
+    for form in ("md", "html", "json"):
+        ended = await Program(tmp_path)("export", conversation, "--format", form)
+        assert (ended.code, ended.err) == (0, "")
+        if form != "json":
+            assert_clean(ended.out)
     [document] = (tmp_path / "data" / "conversations").glob("*.json")
     content = document.read_bytes()
     assert ended.out.encode() == content

@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,11 +44,14 @@ def journal(data: Path) -> dict[str, Row]:
 
 def answers(data: Path) -> dict[str, AssistantMessage]:
     """Read every document, whole and with one exchange: its answer by its question."""
+    return answers_of(file.read_bytes() for file in (data / "conversations").glob("*.json"))
+
+
+def answers_of(documents: Iterable[str | bytes]) -> dict[str, AssistantMessage]:
+    """Read documents of one exchange each: the answer by its question."""
     found: dict[str, AssistantMessage] = {}
-    for file in (data / "conversations").glob("*.json"):
-        messages = Conversation.model_validate_json(file.read_bytes()).messages
-        assert len(messages) == 2, f"{file.name} has {len(messages)} messages"
-        question, answer = messages
+    for document in documents:
+        question, answer = Conversation.model_validate_json(document).messages
         assert isinstance(question, UserMessage)
         assert isinstance(answer, AssistantMessage)
         assert question.content not in found, f"{question.content} has two documents"
@@ -146,13 +149,13 @@ def count_calls(scene: Scene, questions: Sequence[str], *crashes: Crash, calls: 
     """Compare what models were asked before and after each crash, by the whole of the requests' bodies."""
     figures = Figures()
     made = [
-        (scene.start_of(each), _body(each.request))
+        (scene.start_of(each), body_of(each.request))
         for each in scene.models.history
         if any(question in each.prompt for question in questions)
     ]
     begun = 0
     for crash in crashes:
-        recorded = {_body(scene.talk.requests[number]) for number in crash.recorded}
+        recorded = {body_of(scene.talk.requests[number]) for number in crash.recorded}
         recorded &= {body for _, body in made}
         figures.recorded += len(recorded)
         figures.in_flight += len(
@@ -221,5 +224,6 @@ def _thread_problem(thread: list[Posted], answer: AssistantMessage) -> str | Non
     return None
 
 
-def _body(request: dict[str, object]) -> str:
+def body_of(request: object) -> str:
+    """Return the whole of a request, to compare it with others."""
     return json.dumps(request, sort_keys=True)

@@ -46,6 +46,7 @@ class People:
 
     discord: DiscordServer
     slack: SlackServer
+    asked: list[Asked] = field(default_factory=list[Asked])
     _rooms: "itertools.count[int]" = field(default_factory=itertools.count)
     _guild: Guild | None = None
 
@@ -53,17 +54,19 @@ class People:
         """Ask this many questions at once on each platform: one person each, in one new channel."""
         return [*self.ask_on_discord(each), *self.ask_on_slack(each)]
 
-    def ask_on_discord(self, questions: int) -> list[Asked]:
+    def ask_on_discord(self, questions: int = 1) -> list[Asked]:
         """Ask this many questions at once on Discord, in a new channel."""
         number = next(self._rooms)
         if self._guild is None:
             self._guild = self.discord.guild("Team")
         channel = self.discord.channel(self._guild, f"room-{number}")
         ada = self.discord.member(self._guild, "ada")
-        return [
+        asked = [
             self._by_command(channel, ada, f"Question {number}.{each} of Ada")
             for each in range(questions)
         ]
+        self.asked += asked
+        return asked
 
     def _by_command(self, channel: DiscordChannel, ada: DiscordUser, text: str) -> Asked:
         interaction = self.discord.slash(channel, ada, "council", question=text)
@@ -100,14 +103,16 @@ class People:
             forget=forget,
         )
 
-    def ask_on_slack(self, questions: int) -> list[Asked]:
+    def ask_on_slack(self, questions: int = 1) -> list[Asked]:
         """Ask this many questions at once on Slack, in a new channel."""
         number = next(self._rooms)
         bob = self.slack.add_user("bob")
         room = self.slack.add_channel(f"room-{number}", bob)
-        return [
+        asked = [
             self._by_slash(room, bob, f"Question {number}.{each} of Bob") for each in range(questions)
         ]
+        self.asked += asked
+        return asked
 
     def _by_slash(self, room: SlackChannel, bob: SlackUser, text: str) -> Asked:
         delivery = self.slack.slash(room, bob, "/council", text)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from tests.crashes.people import Asked, People
+from tests.crashes.people import People
 from tests.crashes.trap import Moment, Trap
 from tests.discord_server import DiscordServer
 from tests.launcher import Process, start
@@ -142,10 +142,6 @@ class Scene:
 
     def start_of(self, exchange: Exchange) -> int:
         return int(exchange.headers["Authorization"].rpartition("-")[2])
-
-    def ask(self, each: int = 1) -> list[Asked]:
-        """Ask this many questions at once on each platform: one person each, in one new channel."""
-        return self.people.ask(each)
 
 
 @asynccontextmanager

@@ -33,7 +33,7 @@ def calls_of(played: Scene, model: str, question: str = "") -> int:
 async def two_of_three_have_answered(played: Scene) -> list[Asked]:
     """Ask, and wait until only one member is missing, which won't ever answer."""
     played.models.always(LAST, Turn(latency=FOREVER))
-    asked = played.ask()
+    asked = played.people.ask()
 
     def there() -> bool:
         runs = journal(played.data)
@@ -50,7 +50,7 @@ async def all_but_one_have_reviewed_again(played: Scene) -> list[Asked]:
         return Turn(latency=FOREVER if CORRECTED in exchange.prompt else 0)
 
     played.models.always(LAST, never_in_round_2)
-    asked = played.ask()
+    asked = played.people.ask()
     await played.until(lambda: all(calls_of(played, LAST, each.text) == CALLS_OF_ONE for each in asked))
     return asked
 
@@ -134,7 +134,7 @@ async def test_other_settings_are_for_the_next_question(tmp_path: Path) -> None:
         await finish(played, asked)
         check(count(played, asked, left))
         assert not any("temperature" in each.request for each in played.models.history)
-        later = played.ask()
+        later = played.people.ask()
         await played.until(lambda: shown(later))
         assert calls_of(played, "x-ai/grok") == 4 * 2
         assert [each.request.get("temperature") for each in played.models.history[-26:]] == [0.5] * 26

@@ -36,7 +36,7 @@ async def ask_and_die(played: Scene, moment: Moment, each: int = 1) -> tuple[lis
     A moment that doesn't come is replaced by the one at which everything is over.
     """
     played.trap.arm(moment)
-    asked = played.ask(each)
+    asked = played.people.ask(each)
     await played.until(lambda: not played.trap.is_armed or over(played, asked))
     came = not played.trap.is_armed
     played.trap.spring(moment)

@@ -30,7 +30,7 @@ async def test_messages_about_what_was_forgotten_are_deleted_whatever_dies(tmp_p
     """Killed between a deletion and its record on one platform, then on the other: each goes on there."""
     async with scene(tmp_path) as played:
         await played.start()
-        asked = played.ask()
+        asked = played.people.ask()
         await played.until(lambda: over(played, asked))
         done = 0
         on = {each.platform: each for each in asked}

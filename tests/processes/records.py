@@ -1,22 +1,13 @@
 """What is in the database that several processes share, and how to judge it."""
 
-import json
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import psycopg
 
-from council.document.conversation import AssistantMessage, Conversation, UserMessage
-from tests.crashes.figures import Figures, count_messages
+from council.document.conversation import AssistantMessage
+from tests.crashes.figures import NUMBER, Figures, answers_of, count_messages
 from tests.crashes.people import Asked
-
-NUMBER = re.compile(r"Reply (\d+):")
-
-
-def body_of(request: object) -> str:
-    """Return the whole of a request, to compare it with others."""
-    return json.dumps(request, sort_keys=True)
 
 
 async def recorded_replies(address: str) -> set[int]:
@@ -29,14 +20,7 @@ async def answers(address: str) -> dict[str, AssistantMessage]:
     """Read every document, whole and with one exchange: its answer by its question."""
     async with await psycopg.AsyncConnection.connect(address, autocommit=True) as connection:
         rows = await (await connection.execute("SELECT content FROM documents")).fetchall()
-    found: dict[str, AssistantMessage] = {}
-    for (document,) in rows:
-        question, answer = Conversation.model_validate_json(document).messages
-        assert isinstance(question, UserMessage)
-        assert isinstance(answer, AssistantMessage)
-        assert question.content not in found, f"{question.content} has two documents"
-        found[question.content] = answer
-    return found
+    return answers_of(document for (document,) in rows)
 
 
 async def judge(address: str, asked: Sequence[Asked], hidden: Mapping[str, Counter[str]]) -> Figures:

@@ -16,6 +16,7 @@ import psycopg
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from tests.crashes.figures import body_of
 from tests.crashes.people import Asked, People
 from tests.crashes.scene import MEMBERS
 from tests.discord_server import DiscordServer
@@ -23,7 +24,7 @@ from tests.launcher import Process, start
 from tests.model_server import Json, ModelServer, begun, council_member
 from tests.ports import free_port
 from tests.processes.balancer import Balancer
-from tests.processes.records import body_of, recorded_replies
+from tests.processes.records import recorded_replies
 from tests.slack_server import SlackServer
 
 QUICK = """
@@ -103,7 +104,6 @@ class Scene:
     starts: int = 0
     kills: int = 0
     hidden: dict[str, Counter[str]] = field(default_factory=dict[str, "Counter[str]"])
-    asked: list[Asked] = field(default_factory=list[Asked])
 
     # ── processes ────────────────────────────────────────────────────────────────────────────
 
@@ -157,7 +157,7 @@ class Scene:
     async def note_hidden(self) -> None:
         """Note the newest message of each question: a process may never see that it was posted."""
         await asyncio.sleep(SEEN)
-        for question in self.asked:
+        for question in self.people.asked:
             for posted in (question.cards()[-1:], question.thread()[-1:]):
                 for one in posted:
                     self.hidden.setdefault(question.text, Counter())[one.text] += 1
@@ -199,26 +199,10 @@ class Scene:
 
     # ── what happens ─────────────────────────────────────────────────────────────────────────
 
-    def ask(self, each: int = 1) -> list[Asked]:
-        """Ask this many questions at once on each platform."""
-        asked = self.people.ask(each)
-        self.asked += asked
-        return asked
-
-    def ask_on_discord(self, questions: int = 1) -> list[Asked]:
-        asked = self.people.ask_on_discord(questions)
-        self.asked += asked
-        return asked
-
-    def ask_on_slack(self, questions: int = 1) -> list[Asked]:
-        asked = self.people.ask_on_slack(questions)
-        self.asked += asked
-        return asked
-
     async def ask_at_once_on_slack(self, questions: int) -> None:
         """Let one person ask so many questions at once, and wait until each is taken or refused."""
         before = len(self.slack.deliveries)
-        self.ask_on_slack(questions)
+        self.people.ask_on_slack(questions)
         await self.until(lambda: not self._in_doubt(before))
 
     def _in_doubt(self, before: int) -> bool:
@@ -271,7 +255,7 @@ class Scene:
     async def taken(self) -> list[Asked]:
         rows = await self.query("SELECT brief::json ->> 'question' FROM runs")
         texts = {row[0] for row in rows}
-        return [question for question in self.asked if question.text in texts]
+        return [question for question in self.people.asked if question.text in texts]
 
     async def worker_of(self, question: Asked) -> str:
         """Return which worker carries out a question; waits until one does."""

@@ -37,7 +37,7 @@ async def keep_asking(played: Scene) -> None:
     while True:
         missing = AT_ONCE - await in_progress(played)
         if missing > 1:
-            played.ask(min(missing // 2, 5))
+            played.people.ask(min(missing // 2, 5))
         await asyncio.sleep(0.5)
 
 
@@ -69,7 +69,7 @@ async def test_fifty_kills_under_forty_runs(tmp_path: Path, postgres: str) -> No
         figures = await settle(played, taken)
         print(  # noqa: T201 - what the test is for, read with -s
             f"{played.kills} kills under {len(taken)} runs in {time.monotonic() - began:.0f} s,"
-            f" {len(played.asked) - len(taken)} questions asked while nobody heard\n{figures}\n"
+            f" {len(played.people.asked) - len(taken)} questions asked while nobody heard\n{figures}\n"
             f"{played.talk.calls} calls, {played.talk.repeated} made again that weren't recorded,"
             f" {len(played.talk.recorded_again)} that were; takeovers {max(takeovers, default=0):.1f} s"
         )
@@ -91,7 +91,7 @@ async def test_a_worker_that_slept_too_long_writes_nothing_more(tmp_path: Path, 
     async with scene(tmp_path, postgres, stalled_seconds=4) as played:
         await played.start(*EVERYTHING)
         for round_ in range(4):
-            asked = played.ask(3)
+            asked = played.people.ask(3)
             sleeper = await played.worker_of(asked[0])
             await asyncio.sleep(moments.uniform(0.0, 2.0))
             played.stop(sleeper)
@@ -106,12 +106,12 @@ async def test_a_worker_that_slept_too_long_writes_nothing_more(tmp_path: Path, 
             await asyncio.sleep(5)
             # What was on its way when it was stopped is sent; nothing new is begun.
             assert writes(played) + played.talk.calls - before <= len(asked)
-            again = played.ask(1)
+            again = played.people.ask(1)
             await settle(played, again)
             if round_ % 2:
                 await played.end_one("worker-3")
             assert all(played.processes[name].returncode is None for name in WORKERS), played.log
-        figures = await settle(played, played.asked)
+        figures = await settle(played, played.people.asked)
         print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201 - read with -s
         check(played, figures)
 
@@ -122,14 +122,14 @@ async def test_a_worker_that_slept_for_less_repeats_nothing(tmp_path: Path, post
     async with scene(tmp_path, postgres) as played:
         await played.start(*EVERYTHING)
         for _ in range(5):
-            asked = played.ask(3)
+            asked = played.people.ask(3)
             sleeper = await played.worker_of(asked[0])
             await asyncio.sleep(moments.uniform(0.0, 2.0))
             played.stop(sleeper)
             await asyncio.sleep(STALLED / 2)
             played.carry_on(sleeper)
             await settle(played, asked)
-        figures = await settle(played, played.asked)
+        figures = await settle(played, played.people.asked)
         check(played, figures)
         assert (figures.posted_twice_on_slack, played.talk.repeated) == (0, 0)
 
@@ -145,13 +145,13 @@ async def test_a_worker_without_its_database_for_a_minute(
     ):
         await played.start(*RECEIVERS, "worker-2")
         await played.start("worker-1", address=wire.address(postgres, postgres_server.port))
-        asked = played.ask(6)
+        asked = played.people.ask(6)
         await played.until(lambda: played.talk.calls > 12)
         wire.cut()
         if broken:
             wire.reset()
         await asyncio.sleep(60)
-        later = played.ask(1)
+        later = played.people.ask(1)
         wire.mend()
         figures = await settle(played, [*asked, *later])
         print(f"{figures}\n{played.talk.repeated} of {played.talk.calls} calls made again")  # noqa: T201 - read with -s
@@ -169,7 +169,7 @@ async def test_a_receiver_without_its_database_gives_discord_up(
     ):
         await played.start("run-1", address=wire.address(postgres, postgres_server.port))
         await played.start("run-2", "worker-1")
-        await settle(played, played.ask_on_discord())
+        await settle(played, played.people.ask_on_discord())
         wire.cut()
         began = time.monotonic()
         await played.until(lambda: "discord_given_up" in played.log)
@@ -179,14 +179,14 @@ async def test_a_receiver_without_its_database_gives_discord_up(
         await played.until(lambda: "discord_taken_over" in played.log)
         taken = time.monotonic() - began
         print(f"given up after {given_up:.1f} s, taken over after {taken:.1f} s")  # noqa: T201 - read with -s
-        await settle(played, played.ask_on_discord())
+        await settle(played, played.people.ask_on_discord())
         wire.mend()
         await played.until(lambda: played.log.count("standing_by_for_discord") == 2)
         await asyncio.sleep(6)  # it could take Discord by now, if it were free
         assert played.discord.gateway.connected == 1
         await played.kill("run-2")
         await played.until(lambda: played.log.count("discord_taken_over") == 2)
-        check(played, await settle(played, played.ask_on_discord()))
+        check(played, await settle(played, played.people.ask_on_discord()))
 
 
 def refused(played: Scene) -> list[str]:
@@ -212,7 +212,7 @@ async def test_the_database_restarted(tmp_path: Path) -> None:
     with serve() as server, server.emptied() as address:
         async with scene(tmp_path, address, stalled_seconds=90, patience=IMPATIENT) as played:
             await played.start(*EVERYTHING)
-            asked = played.ask(6)
+            asked = played.people.ask(6)
             await played.until(lambda: played.talk.calls > 12)
             server.stop()
             await ask_in_vain(played)
@@ -231,7 +231,7 @@ async def test_the_database_unreachable(
     ):
         for name in EVERYTHING:
             await played.start(name, address=wire.address(postgres, postgres_server.port))
-        asked = played.ask(6)
+        asked = played.people.ask(6)
         await played.until(lambda: played.talk.calls > 12)
         wire.cut()
         await asyncio.sleep(RESET_SECONDS)
@@ -248,7 +248,7 @@ async def after_outage(played: Scene, asked: Sequence[Asked]) -> None:
     await played.until_shown(asked)
     print(f"all shown {time.monotonic() - back:.1f} s later")  # noqa: T201 - read with -s
     await played.until(lambda: played.discord.gateway.connected > 0)
-    figures = await settle(played, [*asked, *played.ask(1)])
+    figures = await settle(played, [*asked, *played.people.ask(1)])
     check(played, figures)
     assert (figures.posted_twice_on_slack, played.talk.repeated) == (0, 0)
     assert all(process.returncode is None for process in played.processes.values()), played.log

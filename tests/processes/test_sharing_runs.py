@@ -41,10 +41,10 @@ async def test_asked_at_either_process_answered_once(tmp_path: Path, postgres: s
     """Workers answer, each question once, wherever it came in."""
     async with scene(tmp_path, postgres) as played:
         await played.start(*EVERYTHING)
-        asked = played.ask_on_discord(2)
+        asked = played.people.ask_on_discord(2)
         for name in RECEIVERS:
             played.balancer.next(played.ports[name])
-            asked += played.ask_on_slack()
+            asked += played.people.ask_on_slack()
         figures = await settle(played, asked)
         check(played, figures)
         assert figures.posted_twice_on_slack == 0
@@ -57,9 +57,9 @@ async def test_a_killed_workers_run_is_finished_by_the_other(tmp_path: Path, pos
     """Asked at either process; no recorded call is repeated, and nothing is posted twice on Discord."""
     async with scene(tmp_path, postgres) as played:
         await played.start(*EVERYTHING)
-        [question] = asked = played.ask_on_discord()
+        [question] = asked = played.people.ask_on_discord()
         played.balancer.next(played.ports["run-2"])
-        asked += played.ask_on_slack()
+        asked += played.people.ask_on_slack()
         name = await played.worker_of(question)
         await played.until(lambda: played.talk.calls > 3)  # the members have answered
         await played.kill(name)
@@ -79,7 +79,7 @@ async def test_discord_is_taken_over(tmp_path: Path, postgres: str) -> None:
         await killed
         assert seconds < TAKEOVER_SECONDS
         print(f"Discord was taken over after {seconds:.1f} s")  # noqa: T201 - read with -s
-        check(played, await settle(played, played.ask_on_discord()))
+        check(played, await settle(played, played.people.ask_on_discord()))
 
 
 @pytest.mark.soak
@@ -89,7 +89,7 @@ async def test_stop_pressed_at_one_process_ends_a_run_of_another(tmp_path: Path,
         await played.start("run-1", "run-2", "worker-1")
         played.models.gate = asyncio.Event()
         played.balancer.next(played.ports["run-1"])
-        [question] = asked = played.ask_on_slack()
+        [question] = asked = played.people.ask_on_slack()
         await played.until(lambda: played.talk.calls == 3)
         for press in range(2):
             played.balancer.next(played.ports["run-2"])

@@ -85,6 +85,16 @@ class Office:
         self.dispatcher.tasks.begin(run, RecordingVenue())
         await self.dispatcher.tasks.settled()
 
+    async def resume(self, venue: RecordingVenue) -> list[RunRow]:
+        runs = await self.dispatcher.tasks.undelivered("slack")
+        await self.dispatcher.tasks.resume(runs, lambda _: venue)
+        await self.dispatcher.tasks.settled()
+        return [*runs]
+
+    async def retry(self, run: RunRow, venue: RecordingVenue) -> None:
+        await press(self.dispatcher, "retry", click(run), lambda _: venue)
+        await self.dispatcher.tasks.settled()
+
     async def row(self, run: RunRow) -> RunRow:
         found = await self.library.journal.get(run.id)
         assert found is not None

@@ -38,9 +38,7 @@ async def interrupted(
 
 async def resumed(place: Office, venue: RecordingVenue) -> RunRow:
     """Start again, and let the interrupted run end."""
-    [run] = await place.dispatcher.tasks.undelivered("slack")
-    await place.dispatcher.tasks.resume([run], lambda _: venue)
-    await place.dispatcher.tasks.settled()
+    [run] = await place.resume(venue)
     return await place.row(run)
 
 
@@ -221,8 +219,7 @@ async def test_a_retry_asks_only_who_failed_and_what_depends_on_it(tmp_path: Pat
         council.held.clear()
         council.script.clear()
         council.calls.clear()
-        await press(place.dispatcher, "retry", click(run), lambda _: venue)
-        await place.dispatcher.tasks.settled()
+        await place.retry(run, venue)
         ended = await place.row(run)
     assert (ended.status, ended.delivery, ended.retries) == ("answered", "shown", 1)
     assert not any(call.step.startswith("stage1") for call in council.calls)
@@ -238,8 +235,7 @@ async def test_a_retried_member_of_stage_1_is_reviewed(tmp_path: Path) -> None:
         run = await place.see(venue)
         council.script.clear()
         council.calls.clear()
-        await press(place.dispatcher, "retry", click(run), lambda _: venue)
-        await place.dispatcher.tasks.settled()
+        await place.retry(run, venue)
     whole = ScriptedCouncil()
     await whole.run()
     assert calls(council) == calls(whole)

@@ -78,9 +78,7 @@ async def test_a_card_is_replaced_once(tmp_path: Path) -> None:
     venue = Deleted(refuse={"edit_card": GONE, "open_thread": GONE, "direct": FORBIDDEN})
     assert await told(tmp_path, venue) == "untold"
     async with office(tmp_path, ScriptedCouncil()) as place:
-        runs = await place.dispatcher.tasks.undelivered("slack")
-        await place.dispatcher.tasks.resume(runs, lambda _: venue)
-        await place.dispatcher.tasks.settled()
+        await place.resume(venue)
     assert len(venue.reposts) == 1
 
 
@@ -167,9 +165,7 @@ async def test_an_untold_answer_is_told_at_the_next_start(tmp_path: Path) -> Non
     venue.refuse.clear()
     council = ScriptedCouncil()
     async with office(tmp_path, council, resume_within=0) as place:
-        runs = await place.dispatcher.tasks.undelivered("slack")
-        await place.dispatcher.tasks.resume(runs, lambda _: venue)
-        await place.dispatcher.tasks.settled()
+        await place.resume(venue)
         assert await place.dispatcher.tasks.undelivered("slack") == []
     assert venue.mentions == [DONE]
     assert council.calls == []
@@ -181,9 +177,7 @@ async def test_an_asker_who_was_told_stays_told(tmp_path: Path) -> None:
     assert await told(tmp_path, venue) is None
     venue.refuse = dict.fromkeys((*EVERYWHERE, "attach", "post"), REVOKED)
     async with office(tmp_path, ScriptedCouncil()) as place:
-        [run] = await place.dispatcher.tasks.undelivered("slack")
-        await place.dispatcher.tasks.resume([run], lambda _: venue)
-        await place.dispatcher.tasks.settled()
+        [run] = await place.resume(venue)
         found = await place.row(run)
     assert found.delivery is None
     assert venue.mentions == [DONE]
@@ -204,10 +198,7 @@ async def test_what_may_have_arrived_is_on_record_at_the_next_start(tmp_path: Pa
     assert await told(tmp_path, lossy) == "untold"
     venue = RecordingVenue(cards=lossy.cards)
     async with office(tmp_path, ScriptedCouncil()) as place:
-        await place.dispatcher.tasks.resume(
-            await place.dispatcher.tasks.undelivered("slack"), lambda _: venue
-        )
-        await place.dispatcher.tasks.settled()
+        await place.resume(venue)
     assert [telling.lost for telling in venue.tellings] == [1]
 
 

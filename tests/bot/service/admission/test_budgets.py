@@ -470,10 +470,7 @@ async def test_a_resumed_run_has_spent_what_it_recorded(tmp_path: Path) -> None:
         assert 0 < cut_off < round(0.02 * NANO)
     council.held.clear()
     async with office(tmp_path, council, prices=prices) as place:
-        await place.dispatcher.tasks.resume(
-            await place.dispatcher.tasks.undelivered("slack"), lambda _: RecordingVenue()
-        )
-        await place.dispatcher.tasks.settled()
+        await place.resume(RecordingVenue())
     assert [(row.settled, row.amount) for row in counted(tmp_path)] == [
         (1, round(SPENT * NANO) + cut_off)
     ]
