@@ -8,8 +8,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pytest
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from bot.app import Library
 from council.document.conversation import Source
@@ -94,11 +92,8 @@ async def test_on_slack(tmp_path: Path) -> None:
         print(f"Slack: {first:,} messages listed in {seconds:.1f} s, deleted in {hours:.1f} h")  # noqa: T201 - what the test is for, read with -s
 
 
-async def test_on_discord(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_on_discord(tmp_path: Path) -> None:
     """One request for each message, whose threads lose their names."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
     async with DiscordServer() as server, office(server, tmp_path, ScriptedCouncil()) as team:
         guild = team.general.guild
         assert guild is not None
@@ -133,11 +128,8 @@ async def test_on_discord(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         print(f"Discord: {len(paths):,} messages listed in {seconds:.1f} s, deleted in {took:.0f} s")  # noqa: T201 - what the test is for, read with -s
 
 
-async def test_within_discords_limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+async def test_within_discords_limits(tmp_path: Path) -> None:
     """As many a second as Discord takes, and none that it refuses."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
     async with DiscordServer() as server, office(server, tmp_path, ScriptedCouncil()) as team:
         guild = team.general.guild
         assert guild is not None

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from tests.bot.adapters.discord_team import DiscordTeam
 from tests.bot.adapters.slack_team import SlackTeam
@@ -24,12 +22,7 @@ OPENED = {
 
 
 @pytest_asyncio.fixture(params=["Discord", "Slack"])
-async def team(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[AnyTeam]:
-    """A team of each platform; discord.py's address of Discord is restored afterwards."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
+async def team(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AnyTeam]:
+    """A team of each platform."""
     async with OPENED[request.param](tmp_path, ScriptedCouncil()) as opened:
         yield opened

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import ScriptedCouncil
@@ -20,11 +18,8 @@ def council() -> ScriptedCouncil:
 
 
 @pytest_asyncio.fixture
-async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
-    """A running fake; discord.py's address of Discord is restored afterwards."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
+async def server() -> AsyncIterator[DiscordServer]:
+    """A running fake."""
     async with DiscordServer() as running:
         running.world.patience = 60  # a busy machine fails no test
         yield running

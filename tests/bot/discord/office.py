@@ -6,6 +6,10 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from discord.gateway import DiscordWebSocket
+from discord.http import Route
+
 from bot.app import Library, open_lookup
 from bot.discord.bot import DiscordBot
 from bot.service.delivery.outbox import Outbox, Patience, RateLimits
@@ -106,10 +110,19 @@ class Office:
 async def office(
     server: DiscordServer, folder: Path, council: ScriptedCouncil, admins: frozenset[str] = frozenset()
 ) -> AsyncGenerator[Office]:
-    """Open a dispatcher for a new guild; the bot isn't running yet."""
+    """Open a dispatcher for a new guild; the bot isn't running yet.
+
+    discord.py's addresses of Discord are restored afterwards.
+    """
     guild = server.guild("The team")
     ada, general = server.member(guild, "ada"), server.channel(guild, "general")
-    async with open_library(folder) as library:
-        place = Office(server, general, ada, council, library, dispatcher_of(library, council, admins))
-        yield place
-        await place.dispatcher.tasks.drain(0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Route, "BASE", Route.BASE)
+        patch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
+        patch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
+        async with open_library(folder) as library:
+            place = Office(
+                server, general, ada, council, library, dispatcher_of(library, council, admins)
+            )
+            yield place
+            await place.dispatcher.tasks.drain(0)

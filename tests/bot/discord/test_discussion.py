@@ -3,10 +3,7 @@
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from tests.bot.discord.office import Office, office
 from tests.bot.prompts import read_by
@@ -18,11 +15,8 @@ NAMES = ("Ada", "Bob", "Cleo", "Dan")
 
 
 @pytest_asyncio.fixture
-async def open_server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[DiscordServer]:
+async def open_server() -> AsyncIterator[DiscordServer]:
     """A Discord that allows the bot the message content intent."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
-    monkeypatch.setattr("discord.shard.DiscordWebSocket", DiscordWebSocket)
     async with DiscordServer(privileged=Intent.MESSAGE_CONTENT) as running:
         running.world.patience = 60
         yield running

@@ -4,10 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import pytest
 import pytest_asyncio
-from discord.gateway import DiscordWebSocket
-from discord.http import Route
 
 from tests.bot.discord.office import Office, office
 from tests.council.scripted import ScriptedCouncil
@@ -18,10 +15,8 @@ ANSWER = "The council's answer, written by chair/man."
 
 
 @pytest_asyncio.fixture
-async def team(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Office]:
+async def team(tmp_path: Path) -> AsyncIterator[Office]:
     """A team with its bot, and one answer in its channel."""
-    monkeypatch.setattr(Route, "BASE", Route.BASE)
-    monkeypatch.setattr(DiscordWebSocket, "DEFAULT_GATEWAY", DiscordWebSocket.DEFAULT_GATEWAY)
     council = ScriptedCouncil(held={"stage3.1:chair/man:chairman"})
     async with DiscordServer() as server, office(server, tmp_path, council) as place, place.bot():
         await place.ask(QUESTION)
