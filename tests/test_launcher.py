@@ -1,10 +1,7 @@
 """The processes that tests fork from one that has imported the program: as processes started otherwise."""
 
-import signal
 import subprocess
 from pathlib import Path
-
-import pytest
 
 from tests.launcher import start
 
@@ -21,25 +18,6 @@ async def test_a_process_has_its_own_folder_environment_and_streams(tmp_path: Pa
     out, err = await process.communicate("日本".encode())
     assert out.decode() == f"{tmp_path} ['council', 'ask', 'why'] ['ONE'] 日本\n"
     assert (err, process.returncode) == (b"wrong\n", 3)
-
-
-async def test_processes_end_by_signals_each_by_its_own(tmp_path: Path) -> None:
-    """Killed, it has minus the signal's number; an ended one takes no more."""
-    one, other = [
-        await start(cwd=tmp_path, env={}, code="print('up', flush=True); import time; time.sleep(60)")
-        for _ in range(2)
-    ]
-    for process in (one, other):
-        assert process.stdout is not None
-        assert await process.stdout.readline() == b"up\n"
-    one.kill()
-    assert await one.wait() == -signal.SIGKILL
-    assert other.returncode is None
-    other.terminate()
-    await other.communicate()
-    assert other.returncode == -signal.SIGTERM
-    with pytest.raises(ProcessLookupError):
-        other.kill()
 
 
 async def test_a_process_ends_as_python_ends(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import pytest
 
 from bot.app import open_library
 from council.document.conversation import Source
-from storage.database import Migration, known_migrations
+from storage.database import Migration, Statement, known_migrations
 from storage.forgetting import Selection
-from storage.work import Left
+from storage.work import Kind, Left, Refused, Work
 from tests.postgres_server import PostgresServer
 from tests.storage.examples import NOW, answer, new_id
 from tests.stores import Home
@@ -58,3 +58,39 @@ async def test_what_an_older_program_has_left_is_done(
         assert [(row["thread"], row["item"]) for row in rows] == [("7", ""), ("7", "8")]
         lines = [orjson.loads(line) for line in home.audit()]
     assert [line.get("set") or line["forgot"] for line in lines] == ["conversation", "rounds"]
+
+
+async def test_what_is_listed_once_is_known_by_its_kind_and_key(tmp_path: Path) -> None:
+    """Another kind with that key, and that kind with another key, are listed beside it."""
+    listed: list[tuple[Kind, str]] = [
+        ("deliver", "a"),
+        ("tell", "a"),
+        ("deliver", "b"),
+        ("deliver", "a"),
+    ]
+    async with open_library(tmp_path) as library:
+        work = library.journal.work
+        for kind, key in listed:
+            await work.add_once(kind, f"{kind} {key}", key, HERE)
+        rows = await library.database.read("SELECT item FROM work ORDER BY number")
+        assert [row["item"] for row in rows] == ["deliver a", "tell a", "deliver b"]
+        assert await work.items("deliver", "") == {"deliver a", "deliver b"}
+
+
+async def test_a_channel_that_refuses_three_times_in_a_row_is_left_for_an_hour(tmp_path: Path) -> None:
+    """What is done between two refusals begins the count again."""
+    tried: list[str] = []
+
+    async def do(one: Work) -> tuple[Statement, ...]:
+        tried.append(one.item)
+        if one.item.startswith("refused"):
+            raise Refused("no access")
+        return ()
+
+    async with open_library(tmp_path) as library:
+        work = library.journal.work
+        for item in ("refused 1", "refused 2", "done", "refused 3", "refused 4", "refused 5", "left"):
+            await library.database.write(work.add("retract", item, where=HERE))
+        await work.carry_out("retract", do, platform="discord")
+        assert tried == ["refused 1", "refused 2", "done", "refused 3", "refused 4", "refused 5"]
+        assert await work.left("") == Left(0, {"no access": 6})
