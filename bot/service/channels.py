@@ -34,10 +34,10 @@ from bot.service.commands import (
 )
 from bot.service.limits import NO_BUDGETS, Budgets, Dollars, dollars_in
 from bot.view.message import Heading, Line, Message, Pairs
-from bot.view.wording import channels as wording
 from bot.view.wording import inputs, worth
-from bot.view.wording.budgets import state
-from bot.view.wording.commands import NOT_CHANGED, not_asked, of_profiles
+from bot.view.wording.budgets import amount, state
+from bot.view.wording.commands import NOT_CHANGED, NOTHING_CHANGED, not_asked, of_profiles
+from bot.view.wording.figures import count, listing
 from council.document.conversation import Source
 from council.profile import Profile
 from storage.errors import StorageError, Used
@@ -51,6 +51,11 @@ BUDGETS: Mapping[str, Literal["channel_day", "channel_month"]] = {
     "budget_month": "channel_month",
 }
 """A channel's budgets by their keys, and what council.toml calls them."""
+
+CHANNEL, BUILT_IN = "this channel", ""
+"""Where a value comes from that was set there, or that nobody has set."""
+APPLY_NEXT = "Changes apply from the next question; runs in progress keep the settings they began with."
+OPERATOR_LIMITS = "Whoever runs the bot also limits who may ask, under [access] in council.toml."
 
 Who = Literal["everyone", "nobody"] | Rules
 
@@ -97,10 +102,10 @@ class Operator:
         """Return where a value comes from: a key of the file, or a variable."""
         source = self.origins.get(key, "default")
         if source == "default":
-            return wording.BUILT_IN
+            return BUILT_IN
         if key.isupper():
-            return wording.variable(key, source)
-        return wording.in_file(Path(source).name, key.rpartition(".")[0])
+            return f"{key} in {'the environment' if source.startswith('environment') else '.env'}"
+        return f"{Path(source).name}, [{key.rpartition('.')[0]}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +129,13 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
 
     def of_profile(key: str) -> Setting:
         if key in overrides:
-            return Setting(overrides[key], wording.CHANNEL)
+            return Setting(overrides[key], CHANNEL)
         theirs = word_for(key, getattr(profile, key, None))
         return Setting(theirs, operator.origin(f"profiles.{named}.{key}"))
 
     return {
-        "profile": Setting(named, wording.CHANNEL if is_own else wording.BUILT_IN),
-        "profiles": Setting(tuple(allowed), wording.CHANNEL if own.profiles else wording.BUILT_IN),
+        "profile": Setting(named, CHANNEL if is_own else BUILT_IN),
+        "profiles": Setting(tuple(allowed), CHANNEL if own.profiles else BUILT_IN),
         **{key: of_profile(key) for key in OVERRIDES},
         "who": _who(operator, own),
         **{
@@ -145,15 +150,15 @@ def resolve(operator: Operator, own: ChannelSettings) -> dict[str, Setting]:
 
 def _who(operator: Operator, own: ChannelSettings) -> Setting:
     if own.who is not None:
-        return Setting(own.who, wording.CHANNEL)
+        return Setting(own.who, CHANNEL)
     if operator.access.opt_in:
         return Setting("nobody", operator.origin("access.opt_in"))
-    return Setting("everyone", wording.BUILT_IN)
+    return Setting("everyone", BUILT_IN)
 
 
 def _strictest(ours: float | None, theirs: float | None, operator: Operator, key: str) -> Setting:
     if ours is not None and (theirs is None or ours < theirs):
-        return Setting(ours, wording.CHANNEL)
+        return Setting(ours, CHANNEL)
     return Setting(theirs, operator.origin(key))
 
 
@@ -172,7 +177,10 @@ class EffectiveSettings:
     def budgets(self) -> Budgets:
         return self.operator.budgets.narrowed(
             {
-                name: (getattr(self.own, key), wording.SET_HERE.format(key))
+                name: (
+                    getattr(self.own, key),
+                    f"This channel's admins have set that: {key} in /council-config.",
+                )
                 for key, name in BUDGETS.items()
             }
         )
@@ -223,13 +231,19 @@ class EffectiveSettings:
                 and source.user in self.operator.access.allow.users
             ):
                 return
-            off = wording.NOT_SWITCHED_ON if self.own.who is None else wording.SWITCHED_OFF
-            raise Refusal(wording.refused(off, wording.switch_on(source.platform)))
+            off = "An admin has switched the council off in this channel."
+            if self.own.who is None:
+                off = "The council isn't switched on in this channel."
+            how = "can switch it on with /council-config, by setting who to everyone."
+            raise Refusal(f"{off} {_admin(source.platform)} {how}")
+        change_it = f"{_admin(source.platform)} can change that with /council-config."
         if isinstance(who, Rules) and not_allowed(who, source, standing):
-            raise Refusal(wording.refused(wording.NOT_THIS_PERSON, wording.change_it(source.platform)))
+            raise Refusal(f"The council isn't open to you in this channel. {change_it}")
         if profile not in self.open_profiles:
-            closed = wording.profile_closed(profile, self.open_profiles)
-            raise Refusal(wording.refused(closed, wording.change_it(source.platform)))
+            open_ = " or ".join(self.open_profiles)
+            others = f"Choose {open_}." if open_ else "No profile is open here."
+            closed = f"The profile {profile} isn't open in this channel."
+            raise Refusal(f"{closed} {others} {change_it}")
 
 
 class Channels:
@@ -320,11 +334,15 @@ async def configure(
 
 def _said(changed: list[str], before: EffectiveSettings, after: EffectiveSettings) -> Iterator[str]:
     if not changed:
-        yield wording.UNCHANGED
+        yield "Nothing changed: it was already set that way."
     for key in changed:
-        yield wording.changed(_OPTIONS[key].label, _value(before, key), _value(after, key))
-    if "retention" in changed and after.own.retention:
-        yield wording.deleted_soon(after.own.retention)
+        was, now = _value(before, key), _value(after, key)
+        yield f"{_OPTIONS[key].label}: it was {was}, and is now {now}."
+    if "retention" in changed and (days := after.own.retention):
+        yield (
+            f"Conversations whose last answer is older than {count(days, 'day')} are deleted for good, "
+            "the first in an hour at the earliest. Reset retention before then to keep them."
+        )
 
 
 def _shown(
@@ -336,24 +354,27 @@ def _shown(
     said: list[str] | None = None,
 ) -> Message:
     keys = [key for key in now.settings if who.platform != TERMINAL or key not in _WITHOUT_EFFECT]
-    rows = tuple(
-        (_OPTIONS[key].label, wording.row(_value(now, key), now.settings[key].origin)) for key in keys
-    )
+    values = ((_OPTIONS[key].label, _value(now, key), now.settings[key].origin) for key in keys)
+    rows = tuple((name, f"{value} ({origin})" if origin else value) for name, value, origin in values)
     limits = now.operator.access.lists and who.platform != TERMINAL
+    how = f"{_admin(who.platform)} can change these."
+    if is_admin and who.platform == "discord":
+        how = "To change a setting, choose it as an option of /council-config; reset undoes a change."
+    elif is_admin:
+        how = (
+            "To change a setting, type its name and new value; to undo a change, type reset and the "
+            f"name: /council-config --depth quick --reset profile. The names are {listing(keys)}."
+        )
     return Message(
         "config",
         (
-            Heading(wording.HEADING),
+            Heading("Settings of this channel"),
             *map(Line, said or ()),
             Pairs(rows),
             *(Line(state(used)) for used in sums if used.scope == "channel"),
-            *([Line(wording.OPERATOR_LIMITS)] if limits else []),
-            Line(wording.APPLY_NEXT),
-            Line(
-                wording.how_to_change(who.platform, keys)
-                if is_admin
-                else wording.who_changes(who.platform)
-            ),
+            *([Line(OPERATOR_LIMITS)] if limits else []),
+            Line(APPLY_NEXT),
+            Line(how),
         ),
     )
 
@@ -361,16 +382,19 @@ def _shown(
 def _value(now: EffectiveSettings, key: str) -> str:
     value = now.settings[key].value
     if isinstance(value, Rules):
-        return wording.people(sorted(value.users), sorted(value.roles), sorted(value.groups))
+        named = (("person", value.users), ("role", value.roles), ("user group", value.groups))
+        return ", ".join(f"{kind} {one}" for kind, ids in named for one in sorted(ids))
     match key:
         case "profiles":
-            return wording.profiles(now.open_profiles)
+            return ", ".join(now.open_profiles) or "none"
         case "budget_day" | "budget_month":
-            return wording.budget(value if isinstance(value, float) else None)
+            return amount(value) if isinstance(value, float) else "no limit"
+        case "retention" if isinstance(value, int):
+            return f"deleted {count(value, 'day')} after the last answer"
         case "retention":
-            return wording.retention(value if isinstance(value, int) else None)
+            return "kept until deleted"
         case _:
-            said = wording.NOT_SET if value is None else str(value)
+            said = "not set" if value is None else str(value)
             return OVERRIDES[key].values.get(said, said) if key in OVERRIDES else said
 
 
@@ -389,12 +413,16 @@ def _changes(
         except _Wrong as wrong:
             problems.append(str(wrong))
     if here.platform == TERMINAL and (idle := [key for key in _WITHOUT_EFFECT if changes.get(key)]):
-        problems.append(wording.not_here(idle))
-    problems += (wording.both(key) for key in given if key in changes and changes[key] is None)
+        problems.append(
+            "At the terminal, nothing limits who may ask or what a question may cost. "
+            f"So {listing(idle)} can't be set here."
+        )
+    both = (key for key in given if key in changes and changes[key] is None)
+    problems += (f"{key} is both set and reset. Do only one." for key in both)
     if not problems:
         problems += _contradictions(changes, now)
     if problems:
-        raise UsageError(wording.not_changed(problems))
+        raise UsageError(f"{' '.join(problems)} {NOTHING_CHANGED}")
     return changes
 
 
@@ -402,7 +430,9 @@ def _contradictions(changes: Mapping[str, object], now: EffectiveSettings) -> It
     stored = now.own.model_dump(mode="json", exclude_none=True)
     own = ChannelSettings.model_validate({**stored, **changes})
     if own.profile and own.profiles and own.profile not in own.profiles:
-        yield wording.not_among(own.profile, sorted(own.profiles))
+        open_ = ", ".join(sorted(own.profiles))
+        closed = f"profile: {own.profile} isn't one of this channel's profiles ({open_})."
+        yield f"{closed} Set profiles, too."
     after = EffectiveSettings(now.operator, own).profile(PROFILE_DEFAULTS)
     if changes.get("links") == "on" and after.links is False:
         yield inputs.LINKS_FORBIDDEN
@@ -422,27 +452,23 @@ def _read(key: str, text: str, now: EffectiveSettings, standing: Requester) -> d
         case "profiles":
             names = [name for part in text.split(",") if (name := part.strip())]
             if not names:
-                raise _Wrong(wording.wrong(key, text, option.allowed))
+                raise _Wrong(_unfit(key, text, option.allowed))
             return {key: sorted({_profile(key, name, now, standing) for name in names})}
         case "retention":
             days = _DAYS.fullmatch(text)
             number = _number(option, days[1] if days else text)
-            return {
-                key: _bounded(
-                    key, number, now.operator.retention, wording.days, "COUNCIL_RETENTION_DAYS"
-                )
-            }
+            return {key: _bounded(key, number, now.operator.retention, _days, "COUNCIL_RETENTION_DAYS")}
         case "who":
             return {key: _people(text)}
         case _ if key in BUDGETS:
             table = f"{BUDGETS[key]} under [budgets] in council.toml"
             limit: float | None = getattr(now.operator.budgets, BUDGETS[key])
-            return {key: _bounded(key, _dollars(key, text), limit, wording.budget, table)}
+            return {key: _bounded(key, _dollars(key, text), limit, amount, table)}
         case _:
             chosen = text.lower().replace("-", "_").replace(" ", "_")
             if chosen not in option.choices:
                 guess = _nearest(chosen, option.choices)
-                raise _Wrong(wording.wrong(key, text, option.allowed, guess))
+                raise _Wrong(_unfit(key, text, option.allowed, guess))
             return {key: chosen}
 
 
@@ -453,17 +479,21 @@ def _resets(text: str) -> list[str]:
     keys = [part.strip().lower().replace("-", "_") for part in re.split(r"[,\s]+", text) if part.strip()]
     for key in keys:
         if key not in known:
-            raise _Wrong(wording.no_option(key, _nearest(key, [*known, ALL]), [*known, ALL]))
+            hint = _hint(key, [*known, ALL])
+            raise _Wrong(f"reset: there is no setting \u201c{key}\u201d. {hint}")
     return keys
 
 
 def _profile(key: str, name: str, now: EffectiveSettings, standing: Requester) -> str:
     known = [*now.operator.profiles]
     if name not in known:
-        raise _Wrong(wording.no_profile(key, name, _nearest(name, known), known))
+        raise _Wrong(f"{key}: there is no profile \u201c{name}\u201d. {_hint(name, known)}")
     rules = now.operator.access.profiles.get(name)
     if rules and not rules.open_to_place(standing):
-        raise _Wrong(wording.PROFILE_NOT_HERE.format(option=key, name=name))
+        raise _Wrong(
+            f"{key}: the profile {name} isn't open to this channel. Whoever runs the bot can open it, "
+            f"under [access.profiles.{name}] in council.toml."
+        )
     return name
 
 
@@ -475,13 +505,13 @@ def _number(option: Option, text: str) -> int:
         and option.least <= int(text) <= option.most
     ):
         return int(text)
-    raise _Wrong(wording.wrong(option.name, text[:60], option.allowed))
+    raise _Wrong(_unfit(option.name, text[:60], option.allowed))
 
 
 def _dollars(key: str, text: str) -> float:
-    if not (amount := dollars_in(text.strip("$ "))):
-        raise _Wrong(wording.wrong(key, text[:60], wording.DOLLARS))
-    return amount
+    if not (given := dollars_in(text.strip("$ "))):
+        raise _Wrong(_unfit(key, text[:60], "dollars, such as 5 or 2.50"))
+    return given
 
 
 def _bounded(
@@ -494,7 +524,8 @@ def _bounded(
     """Return a value no wider than the operator's."""
     if limit is not None and value > limit:
         raise _Wrong(
-            wording.TOO_WIDE.format(option=key, value=said(value), limit=said(limit), where=where)
+            f"{key}: {said(value)} is more than the {said(limit)} that whoever runs the bot allows "
+            f"({where}); only they can raise that."
         )
     return value
 
@@ -507,7 +538,7 @@ def _people(text: str) -> object:
     for part in re.split(r"[,\s]+", text):
         named = _NAMED.fullmatch(part)
         if named is None:
-            raise _Wrong(wording.nobody_of(part[:60]))
+            raise _Wrong(_nobody_of(part[:60]))
         kind = str(named.lastgroup)
         one = named[kind]
         if kind == "id":
@@ -517,10 +548,38 @@ def _people(text: str) -> object:
     try:
         Rules.model_validate(named_ids)
     except ValueError as error:
-        raise _Wrong(wording.nobody_of(text[:60])) from error
+        raise _Wrong(_nobody_of(text[:60])) from error
     return named_ids
 
 
 def _nearest(name: str, known: "list[str] | tuple[str, ...]") -> str | None:
     guess = process.extractOne(name, known, score_cutoff=60)
     return guess[0] if guess else None
+
+
+def _hint(name: str, known: list[str]) -> str:
+    guess = _nearest(name, known)
+    return f"Did you mean {guess}?" if guess else f"Available: {', '.join(known)}."
+
+
+def _unfit(option: str, value: str, allowed: str, guess: str | None = None) -> str:
+    hint = f"Did you mean {guess}?" if guess else f"It takes {allowed}."
+    return f"{option} can't be \u201c{value}\u201d. {hint}"
+
+
+def _nobody_of(value: str) -> str:
+    return (
+        f"who: \u201c{value}\u201d names nobody. Mention at least one person, role or user group, or "
+        "write everyone or nobody."
+    )
+
+
+def _days(number: int) -> str:
+    return count(number, "day")
+
+
+def _admin(platform: str) -> str:
+    who = {"discord": "Somebody with Manage Server", "slack": "A workspace admin"}.get(
+        platform, "An admin"
+    )
+    return f"{who}, or one of the council's own admins,"

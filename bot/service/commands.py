@@ -9,8 +9,7 @@ from rapidfuzz import process
 
 from bot.errors import NoProfile, UsageError
 from bot.view.wording import commands as wording
-from bot.view.wording.channels import leftover
-from bot.view.wording.commands import NO_QUESTION
+from bot.view.wording.commands import NO_QUESTION, NOTHING_CHANGED
 from council.profile import Override, Profile
 from council.text import clip
 
@@ -272,7 +271,10 @@ def parse_options(command: Command, text: str) -> Given:
     """
     before, *flags = _FLAGS.split(_LABEL.sub(r"\1>", text))
     if before.strip():
-        raise UsageError(leftover(" ".join(before.split())[:60]))
+        raise UsageError(
+            f"\u201c{' '.join(before.split())[:60]}\u201d isn't an option. Write options with two "
+            f"hyphens and a value, such as --depth quick. {NOTHING_CHANGED}"
+        )
     options = {option.name: option for option in command.options}
     given: dict[str, str] = {}
     for flag in flags:

@@ -165,6 +165,7 @@ NOT_CHANGED = (
     "This channel's settings couldn't be read or saved, so nothing was changed. Try again in a minute; "
     "if it happens again, tell whoever runs the bot."
 )
+NOTHING_CHANGED = "Nothing was changed."
 RESTARTING = "The council is restarting. Try again in a minute."
 NOT_KEPT = "This run gave no answer, so its details were not kept."
 NO_QUESTION = "There is no question. Write one: /council Should we shard now?"
