@@ -56,16 +56,6 @@ NOT_DISCORD = Problem(
 )
 
 
-async def log_in(client: discord.Client, token: str, api_base: str | None) -> None:
-    """Log in, which allows requests over REST. Raises `ConfigurationError`.
-
-    `api_base` is another address of Discord's API.
-    """
-    if api_base:
-        Route.BASE = api_base
-    await _checked(client.login(token))
-
-
 async def introduce(
     tree: app_commands.CommandTree[discord.AutoShardedClient], api_base: str | None
 ) -> None:
@@ -73,7 +63,9 @@ async def introduce(
 
     async def prepare() -> None:
         _, url, _ = await tree.client.http.get_bot_gateway()
-        gateway = _socket_address(url)
+        gateway = yarl.URL(url)
+        if gateway.scheme not in ("ws", "wss") or not gateway.host:
+            raise ValueError(f"{url!r} isn't a gateway's address")
         await register(tree)
         if api_base:
             # Without it, a session that can't be resumed would start at Discord's own gateway.
@@ -91,18 +83,6 @@ async def _checked(work: Awaitable[None]) -> None:
         # What discord.py raises if a response isn't what it expects.
         log.warning("not_discord", reason=repr(error))
         raise ConfigurationError([NOT_DISCORD]) from error
-
-
-def _socket_address(url: str) -> yarl.URL:
-    address = yarl.URL(url)
-    if address.scheme not in ("ws", "wss") or not address.host:
-        raise ValueError(f"{url!r} isn't a gateway's address")
-    return address
-
-
-def is_out_of_reach(error: ConfigurationError) -> bool:
-    """Return whether all that is wrong may pass: Discord can't be reached, or something else answers."""
-    return all(problem in (UNREACHABLE, NOT_DISCORD) for problem in error.problems)
 
 
 def refused(error: Exception) -> ConfigurationError:
@@ -218,7 +198,9 @@ class DiscordBot:
     async def __aenter__(self) -> Self:
         """Log in; if it listens, return once the bot hears everything. Raises `ConfigurationError`."""
         try:
-            await log_in(self._client, self._token, self._api_base)
+            if self._api_base:
+                Route.BASE = self._api_base
+            await _checked(self._client.login(self._token))
             if operators := self._dispatcher.operators:  # runs that are resumed may have news for admins
                 operators.sends["discord"] = partial(notify, self._chat)
             if self._listens:
@@ -235,7 +217,7 @@ class DiscordBot:
             try:
                 return await self.listen()
             except ConfigurationError as error:
-                if not is_out_of_reach(error):
+                if any(problem not in (UNREACHABLE, NOT_DISCORD) for problem in error.problems):
                     raise
             log.warning("discord_not_taken_over", again_in=TAKEOVER_SECONDS)
             await asyncio.sleep(TAKEOVER_SECONDS)

@@ -37,7 +37,7 @@ from bot.discord.client import (
     code_of,
 )
 from bot.discord.commands import UUID
-from bot.discord.incoming import Location, fetch, lacking, read_discussion
+from bot.discord.incoming import DiscordThread, Location, fetch, lacking
 from bot.discord.text import CardText, pages, units
 from bot.discord.text import card as text_of
 from bot.errors import Gone, Malformed, NotAllowed, Unreachable, VenueError
@@ -54,6 +54,7 @@ from bot.service.delivery.chat import (
     Spot,
 )
 from bot.service.delivery.outbox import Repeat, Urgency, UrgencyNow
+from bot.service.inputs import read_thread
 from bot.view.message import Message, Tone
 from bot.view.wording import discord as wording
 from bot.view.wording.commands import SEE_THE_CARD
@@ -451,15 +452,11 @@ class DiscordChat:
 
     async def read(self, run: str, where: Source, brief: Brief, room: int) -> Discussion:
         """Read the human thread in which a question was asked."""
-        return await read_discussion(
-            self.client,
-            self.transport,
-            Location.of_run(where),
-            run,
-            brief,
-            room,
-            may_read=self._reads_messages,
-        )
+        context = brief.context or Discussion(until="0")
+        if not self._reads_messages:
+            return context.model_copy(update={"unread": "an admin hasn't switched that on"})
+        thread = DiscordThread(self.client, self.transport, Location.of_run(where), run, context)
+        return await read_thread(thread, brief, context, room)
 
     async def fetch(self, file: SentFile) -> bytes:
         return await fetch(self.client, file)

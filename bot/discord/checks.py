@@ -9,11 +9,10 @@ import binascii
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from types import SimpleNamespace
-from typing import Self, cast
+from typing import NoReturn, Self, cast
 
 import aiohttp
 import discord
-from discord import app_commands
 from discord.http import Route
 
 from bot.checks.channels import CHANNELS, where
@@ -23,7 +22,7 @@ from bot.discord.client import classify, single_attempts
 from bot.discord.commands import command_tree, shapes
 from bot.errors import ConfigurationError, Problem, Unreachable, VenueError
 from bot.service.access import Rules
-from bot.service.commands import COMMANDS, Given, OptionKind
+from bot.service.commands import COMMANDS, OptionKind
 from bot.view.message import escaped_line
 from bot.view.wording import discord as wording
 from bot.view.wording.figures import count, listing
@@ -193,9 +192,9 @@ class DiscordChecks:
         proposed: tuple[OptionKind, ...] = ("profile", "conversation")
         tree = command_tree(
             self._client,
-            dict.fromkeys(COMMANDS, _unheard),
-            dict.fromkeys(proposed, _unproposed),
-            _unasked,
+            dict.fromkeys(COMMANDS, _unused),
+            dict.fromkeys(proposed, _unused),
+            _unused,
         )
         try:
             there, ours = await shapes(tree)
@@ -373,16 +372,6 @@ def _trace(on_date: Callable[[str], None]) -> aiohttp.TraceConfig:
     return trace
 
 
-# The commands are only compared: nobody can use them here.
-
-
-async def _unheard(interaction: discord.Interaction, given: Given) -> None:
-    raise RuntimeError(f"{interaction.id}: a check hears no command, with {given} or without")
-
-
-async def _unproposed(interaction: discord.Interaction, typed: str) -> list[app_commands.Choice[str]]:
-    raise RuntimeError(f"{interaction.id}: a check proposes nothing for {typed}")
-
-
-async def _unasked(interaction: discord.Interaction, message: discord.Message) -> None:
-    raise RuntimeError(f"{interaction.id}: a check hears no action on {message.id}")
+async def _unused(interaction: discord.Interaction, given: object) -> NoReturn:
+    """Stand for what does a command, proposes or asks: here they are only compared."""
+    raise RuntimeError(f"{interaction.id}: a check does nothing with {given}")

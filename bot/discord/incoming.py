@@ -21,11 +21,11 @@ from discord.http import Route
 from bot.discord.client import DiscordTransport
 from bot.errors import Gone, NotAllowed, Refusal, Unreachable
 from bot.service.delivery.outbox import Urgency
-from bot.service.inputs import Written, admitted, read_thread
+from bot.service.inputs import Written, admitted
 from bot.view.wording import discord as wording
 from bot.view.wording.discord import PERMISSIONS, needs
 from bot.view.wording.figures import CHANNEL, COLLEAGUE, GROUP, called
-from council.brief import Brief, Discussion, SentFile
+from council.brief import Discussion, SentFile
 from council.document.conversation import Source
 
 log = structlog.get_logger()
@@ -260,29 +260,8 @@ _MADE = discord.MessageType
 _SAID = (_MADE.default, _MADE.reply, _MADE.chat_input_command, _MADE.context_menu_command)
 
 
-async def read_discussion(
-    client: discord.Client,
-    transport: DiscordTransport,
-    where: Location,
-    run: str,
-    brief: Brief,
-    room: int,
-    *,
-    may_read: bool,
-) -> Discussion:
-    """Read the thread in which a question was asked, as much as fits into `room` tokens.
-
-    `may_read` says that the bot has the message content intent.
-    """
-    context = brief.context or Discussion(until="0")
-    if not may_read:
-        return context.model_copy(update={"unread": "an admin hasn't switched that on"})
-    thread = _DiscordThread(client, transport, where, run, context)
-    return await read_thread(thread, brief, context, room)
-
-
 @dataclass(frozen=True, slots=True)
-class _DiscordThread:
+class DiscordThread:
     """One thread; a `bot.service.inputs.HumanThread`."""
 
     client: discord.Client

@@ -479,7 +479,7 @@ class Door:
                     current = await self._library.journal.get(run.id)
                     if current is None or current.delivery == "shown":
                         continue
-                self.dispatcher.tasks.stops.of(run)
+                self.dispatcher.tasks.stop_of(run)
                 await self.dispatcher.tasks.resume([run], self.venue_of)
                 if self.holds:
                     self.dispatcher.tasks.spawn(self._hold(run.id, held.pop_all()))

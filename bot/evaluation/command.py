@@ -29,7 +29,7 @@ from bot.evaluation.questions import EvalQuestion, digest, read_questions
 from bot.service.costs import RunBudget
 from bot.service.limits import nanos
 from bot.service.runs import Runs
-from bot.service.waits import DurableSteps, when_connected
+from bot.service.waits import keep, when_connected
 from bot.terminal.ask import HERE, read_line, say, warn
 from bot.view.wording import evaluation as wording
 from bot.view.wording.figures import dollars
@@ -165,6 +165,7 @@ class Evaluation:
     async def _arms(self, run: RunRow) -> council_eval.Arms:
         journal, costs = self.library.journal, self.runs.costs
         steps = await journal.steps(run)
+        steps.keep = partial(keep, emit=lambda _: None)
         so_far = steps.allowance or Allowance(reserved=0, spent=0, unpriced_call=self._unpriced)
         limit = nanos(UNLIMITED if self.max_cost is None else self.max_cost)
         spent = await journal.spending.settled(run.id) + so_far.spent
@@ -185,7 +186,7 @@ class Evaluation:
         return council_eval.Arms(
             brief=run.brief,
             ask=ask,
-            steps=DurableSteps(steps, lambda _: None),
+            steps=steps,
             now=self.runs.recorder.now,
             judge=judge.in_a_run() if judge else None,
         )

@@ -22,10 +22,10 @@ import structlog
 
 from bot.errors import Refusal, Unreachable
 from bot.service.delivery.venue import Venue
-from bot.service.limits import Durability, Limits, channel_of, user_of
+from bot.service.limits import Durability, Limits, entry_of
 from bot.service.presenter import Presenter
 from bot.service.runs import Runs, Sources
-from bot.service.turns import Backlog, Queue, Ticket
+from bot.service.turns import Backlog, Queue
 from bot.service.waits import until_written
 from bot.service.work import FIRST_WAIT, WorkLoop
 from bot.view.run import RunView
@@ -69,19 +69,6 @@ class RunCounts:
     undelivered: int
 
 
-class Stops(dict[str, Stop]):
-    """What stops each run of this process, by the run's id; a run that is over has none."""
-
-    def of(self, run: RunRow) -> Stop:
-        """Return what stops a run, pressed as often as it was before a restart."""
-        stop = self.get(run.id)
-        if stop is None:
-            stop = self[run.id] = Stop()
-            for _ in range(run.stops):
-                stop.press()
-        return stop
-
-
 class RunTasks:
     """Begins runs, continues them and stops them, until `drain` ends them.
 
@@ -114,7 +101,7 @@ class RunTasks:
         self.within = self.durability.resume_within
         self.backlog = Backlog(self.limits, clock)
         self.typical: dict[str, asyncio.Task[Typical | None]] = {}
-        self.stops = Stops()
+        self.stops: dict[str, Stop] = {}
         self.is_draining = False
         self._queue = Queue(self.limits)
         self._behind = behind
@@ -254,7 +241,6 @@ class RunTasks:
 
         One that is stopped while it waits ends without a turn.
         """
-        ticket = Ticket(channel_of(run.origin), user_of(run.origin), run.conversation_id)
         hear = moved
 
         def place(position: int) -> None:
@@ -268,7 +254,7 @@ class RunTasks:
             self._moved[run.id] = partial(moved, position)
 
         async with AsyncExitStack() as stack:
-            turn = stack.enter_async_context(self._queue.turn(ticket, place))
+            turn = stack.enter_async_context(self._queue.turn(entry_of(run), place))
             with suppress(ModelError):  # stopped while it waited: it ends without a turn
                 await stop.members.guard(turn)
             self._moved.pop(run.id, None)
@@ -356,7 +342,7 @@ class RunTasks:
         runs = await self.journal.undelivered(platform, since)
         for run in runs:
             if not run.is_over:
-                self.stops.of(run)
+                self.stop_of(run)
         return runs
 
     async def resume(self, runs: Sequence[RunRow], venue_of: VenueOf) -> None:
@@ -381,6 +367,14 @@ class RunTasks:
                     self.spawn(self.see_through(run, venue, together))
             log.info("runs_resumed", runs=len(resumed))
 
+    def stop_of(self, run: RunRow) -> Stop:
+        """Return what stops a run, pressed as often as it was before a restart."""
+        if run.id not in self.stops:
+            self.stops[run.id] = Stop()
+            for _ in range(run.stops):
+                self.stops[run.id].press()
+        return self.stops[run.id]
+
     async def unless_too_old(self, run: RunRow) -> RunRow:
         """Return a run; one that was interrupted too long ago is closed."""
         is_too_old = not run.is_over and self.runs.recorder.age(run) > self.within
@@ -391,7 +385,7 @@ class RunTasks:
         """Yield what stops a run while it is carried out and shown."""
         self.shown.add(run.id)
         try:
-            yield self.stops.of(run)
+            yield self.stop_of(run)
         finally:
             self.backlog.release(run.entry_key)
             self.stops.pop(run.id, None)

@@ -28,7 +28,7 @@ from bot.service.inputs import (
 )
 from bot.service.metrics import Metrics
 from bot.service.operator_notices import OperatorNotices, Remedies
-from bot.service.waits import Acknowledgements, DurableSteps, keep, until_written, when_connected
+from bot.service.waits import Acknowledgements, keep, until_written, when_connected
 from bot.view.wording.failures import explain
 from council.brief import Brief, Discussion
 from council.calls import Ask, Call, Reply
@@ -201,6 +201,7 @@ class Runs:
         if shortened := _shortened(brief):
             emit(shortened)
         steps = await until_written(lambda: journal.steps(run), emit)
+        steps.keep = partial(keep, emit=emit)  # none is lost to a disk that can't be written
         budget = self.costs.budget(run, brief, steps, emit)
         shown = picturing(lambda: journal.pictures(run, brief.pictures))
 
@@ -219,7 +220,7 @@ class Runs:
         deliberation = await deliberate(
             brief,
             ask=asked,
-            steps=DurableSteps(steps, emit),
+            steps=steps,
             emit=emit,
             now=self.now,
             stop=stop,

@@ -222,13 +222,8 @@ class SharedTasks(RunTasks):
     @property
     @override
     def bounds(self) -> Bounds:
-        return Bounds(
-            runs_per_channel=self.limits.runs_per_channel,
-            runs_per_user=self.limits.runs_per_user,
-            waiting_per_channel=self.limits.waiting_per_channel,
-            waiting_per_user=self.limits.waiting_per_user,
-            cooldown=self.limits.cooldown,
-        )
+        limits = self.limits
+        return Bounds(limits.waiting_per_channel, limits.waiting_per_user, limits.cooldown)
 
     @override
     async def see_through(self, run: RunRow, venue: Venue, resumed: Together | None = None) -> None:

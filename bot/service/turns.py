@@ -18,6 +18,7 @@ from bot.service.limits import Limits, channel_of, user_of
 from bot.view.run import EXACT_POSITIONS
 from bot.view.wording import commands
 from council.document.conversation import Source
+from storage.processes.coordination import QueueEntry
 
 
 class Backlog:
@@ -87,20 +88,11 @@ class Backlog:
 MARKS: tuple[int, ...] = tuple(step * 10**power for power in range(1, 7) for step in (2, 5, 10))
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """What a run counts against: its channel, its asker, its conversation."""
-
-    channel: str
-    user: str
-    conversation: str
-
-
 @dataclass(eq=False, slots=True)
 class _Waiter:
     """A run in the queue."""
 
-    ticket: Ticket
+    ticket: QueueEntry
     moved: Callable[[int], None]
     number: int
     turn: asyncio.Event = field(default_factory=asyncio.Event)
@@ -136,7 +128,7 @@ class Queue:
         return len(self._waiting)
 
     @asynccontextmanager
-    async def turn(self, ticket: Ticket, moved: Callable[[int], None]) -> AsyncGenerator[None]:
+    async def turn(self, ticket: QueueEntry, moved: Callable[[int], None]) -> AsyncGenerator[None]:
         """Wait for a turn and hold it; `moved` hears the position in the order of arrival, 1 is next.
 
         The first `EXACT_POSITIONS` are shown every change. Further back, a position is shown on arrival
@@ -207,7 +199,7 @@ class Queue:
         is_free = ticket.conversation not in self._conversations
         return is_free and self._users[ticket.user] < self.limits.runs_per_user
 
-    def _leave(self, ticket: Ticket) -> None:
+    def _leave(self, ticket: QueueEntry) -> None:
         self._running -= 1
         for held, name in ((self._channels, ticket.channel), (self._users, ticket.user)):
             held[name] -= 1

@@ -9,13 +9,11 @@ itself; what takes longer there is deferred (`bot/discord/replies.py`).
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
 from tenacity import AsyncRetrying, retry_if_exception, wait_exponential
 
-from council.calls import Call, Outcome, Steps
 from council.errors import CouncilError, ModelError
 from council.events import Emit, RunHeld
 from storage.errors import (
@@ -103,24 +101,6 @@ def _passes(error: BaseException) -> bool:
     # A run that was forgotten while it ran no longer has a row to write to.
     lasts = isinstance(error, ConstraintError | DamageError | WriterError)
     return isinstance(error, DatabaseError | FolderError) and not lasts
-
-
-@dataclass(frozen=True, slots=True)
-class DurableSteps:
-    """A run's steps, none of which is lost to a disk that can't be written; a `council.calls.Steps`."""
-
-    steps: Steps
-    emit: Emit
-
-    def recall(self, call: Call) -> Outcome | None:
-        return self.steps.recall(call)
-
-    def has_begun(self, stage: str) -> bool:
-        return self.steps.has_begun(stage)
-
-    async def record(self, call: Call, outcome: Outcome) -> None:
-        """Keep the outcome of a call's step; returns when it is durable."""
-        await keep(lambda: self.steps.record(call, outcome), self.emit)
 
 
 LONGEST_DELAY = 1.0

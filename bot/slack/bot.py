@@ -77,18 +77,13 @@ def receiver(signing_secret: str, answer: Answer) -> Handler:
         if cause := _distrusted(verifier, request, body):
             raise RequestRefusal(HTTPStatus.UNAUTHORIZED, cause)
         try:
-            received = await bolt_request(request)
+            # Bolt's adapter reads only what every request of aiohttp's has.
+            received = await to_bolt_request(cast("web.Request", request))
         except UNREADABLE as error:
             raise RequestRefusal(HTTPStatus.BAD_REQUEST, "unreadable") from error
         return await to_aiohttp_response(await answer(received))
 
     return receive
-
-
-async def bolt_request(request: web.BaseRequest) -> AsyncBoltRequest:
-    """Return a request as Bolt takes it. Raises what is in `UNREADABLE`."""
-    # Bolt's adapter reads only what every request of aiohttp's has.
-    return await to_bolt_request(cast("web.Request", request))
 
 
 def _distrusted(verifier: SignatureVerifier, request: web.BaseRequest, body: bytes) -> str | None:

@@ -95,7 +95,9 @@ def code_of(error: Exception) -> str | None:
 def classified(error: Exception) -> VenueError:
     """Return what an error of the SDK means, in words for people."""
     if isinstance(error, SlackApiError):
-        return by_status(_status(error), code_of(error), _headers(error), needed=_needed(error))
+        return by_status(
+            _status(error), code_of(error), _headers(error), needed=str(_body(error).get("needed") or "")
+        )
     if isinstance(error, NOT_SENT):
         return Unreachable(wording.NO_ANSWER)
     if isinstance(error, aiohttp.ClientError | TimeoutError):
@@ -151,10 +153,6 @@ def _body(error: Exception) -> dict[str, Any]:
     answer = _answer(error)
     body = cast("object", answer.data) if isinstance(answer, AsyncSlackResponse) else None
     return cast("dict[str, Any]", body) if isinstance(body, dict) else {}
-
-
-def _needed(error: SlackApiError) -> str:
-    return str(_body(error).get("needed") or "")
 
 
 def _status(error: SlackApiError) -> int:

@@ -198,32 +198,38 @@ class Reader:
     scopes: frozenset[str]
     team: str
     clock: Callable[[], float] = field(default=time.monotonic, kw_only=True)
-    _people: dict[str, tuple[float, Person]] = field(default_factory=dict[str, Any])
-    _channels: dict[str, tuple[float, str]] = field(default_factory=dict[str, Any])
-    _handles: tuple[float, Mapping[str, str]] = (-PERSON_SECONDS, NOBODY)
-    _groups: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict[str, Any])
+    _found: dict[str, tuple[float, Any]] = field(default_factory=dict[str, Any])
+
+    async def _recent(self, key: str, look_up: Callable[[], Awaitable[T]]) -> T:
+        """Return what was found within `PERSON_SECONDS`, or look it up."""
+        seen, found = self._found.get(key, (0.0, None))
+        if found is None or self.clock() - seen >= PERSON_SECONDS:
+            found = await look_up()
+            self._found.pop(key, None)
+            while len(self._found) >= MOST_REMEMBERED:
+                del self._found[next(iter(self._found))]
+            self._found[key] = self.clock(), found
+        return found
 
     async def person(self, user: str) -> Person:
         """Return who this is; without `users:read`, or an answer in time, nobody in particular."""
         if "users:read" not in self.scopes:
             return Person()
-        seen, known = self._people.get(user, (0.0, None))
-        if known and self.clock() - seen < PERSON_SECONDS:
-            return known
+
+        async def look_up() -> Person:
+            found: Json = (await granted(self.client.users_info(user=user)))["user"]
+            profile: Json = found.get("profile") or {}
+            name = profile.get("display_name") or found.get("real_name") or found["name"]
+            is_admin = bool(found.get("is_admin") or found.get("is_owner"))
+            # In a shared channel, somebody may be the admin of another workspace.
+            return Person(name, is_admin and found.get("team_id") == self.team)
+
         try:
             async with asyncio.timeout(LOOKUP_SECONDS):
-                found = (await granted(self.client.users_info(user=user)))["user"]
+                return await self._recent(user, look_up)
         except (TimeoutError, VenueError) as error:
             log.warning("person_unknown", reason=error)
             return Person()
-        name: str = (
-            found.get("profile", {}).get("display_name") or found.get("real_name") or found["name"]
-        )
-        is_admin = bool(found.get("is_admin") or found.get("is_owner"))
-        # In a shared channel, somebody may be the admin of another workspace.
-        person = Person(name, is_admin and found.get("team_id") == self.team)
-        _remember(self._people, user, (self.clock(), person))
-        return person
 
     async def typed(self, text: str, bot: str = "") -> str:
         return plain(text, bot, await self.names(unnamed(text, bot)))
@@ -250,22 +256,22 @@ class Reader:
         """Return a public channel's name; a private one's is for its members."""
         if not self.scopes & {"channels:read", "groups:read"}:
             return ""
-        seen, known = self._channels.get(channel, (0.0, None))
-        if known is None or self.clock() - seen >= PERSON_SECONDS:
+
+        async def look_up() -> str:
             found: Json = (await granted(self.client.conversations_info(channel=channel)))["channel"]
-            known = "" if found.get("is_private") else str(found.get("name") or "")
-            _remember(self._channels, channel, (self.clock(), known))
-        return known
+            return "" if found.get("is_private") else str(found.get("name") or "")
+
+        return await self._recent(channel, look_up)
 
     async def _handle(self, group: str) -> str:
         if "usergroups:read" not in self.scopes:
             return ""
-        seen, known = self._handles
-        if self.clock() - seen >= PERSON_SECONDS:
+
+        async def look_up() -> dict[str, str]:
             listed: list[Json] = (await granted(self.client.usergroups_list()))["usergroups"]
-            known = {str(each["id"]): str(each["handle"]) for each in listed}
-            self._handles = self.clock(), known
-        return known.get(group, "")
+            return {str(each["id"]): str(each["handle"]) for each in listed}
+
+        return (await self._recent("handles", look_up)).get(group, "")
 
     async def memberships(self, user: str, groups: frozenset[str]) -> frozenset[str]:
         """Return which of these user groups somebody is in. Raises `Refusal` where Slack doesn't say."""
@@ -278,12 +284,11 @@ class Reader:
         return frozenset(group for group, users in zip(groups, members, strict=True) if user in users)
 
     async def _members(self, group: str) -> frozenset[str]:
-        seen, known = self._groups.get(group, (0.0, None))
-        if known is None or self.clock() - seen >= PERSON_SECONDS:
+        async def look_up() -> frozenset[str]:
             listed = await granted(self.client.usergroups_users_list(usergroup=group))
-            known = frozenset(map(str, listed["users"]))
-            self._groups[group] = self.clock(), known
-        return known
+            return frozenset(map(str, listed["users"]))
+
+        return await self._recent(group, look_up)
 
     async def files(self, message: Json) -> tuple[SentFile, ...]:
         """Return the files of a message, to be read before the first call."""
@@ -359,13 +364,6 @@ def file_size(file: Json) -> int:
     """Return the size that Slack states; without one, a file counts as the largest allowed."""
     size = file.get("size")
     return size if isinstance(size, int) and size >= 0 else DOCUMENT_BYTES
-
-
-def _remember(memory: dict[str, T], key: str, value: T) -> None:
-    memory.pop(key, None)
-    while len(memory) >= MOST_REMEMBERED:
-        del memory[next(iter(memory))]
-    memory[key] = value
 
 
 PAGE = 1000

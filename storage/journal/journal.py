@@ -266,7 +266,7 @@ class Journal:
         """Record how a run ended, and settle what it reserved; a run ends once."""
         error = why.model_dump_json(exclude_defaults=True) if why else None
         ended = status, error, timestamp(self._now()), run_id
-        await self._write(run_id, (_FINISH_RUN, ended), spending.settle(run_id))
+        await self._write(run_id, (_FINISH_RUN, ended), (spending.SETTLE, (run_id,)))
 
     async def deliver(self, run_id: str, delivery: Delivery) -> None:
         """Record that a run was shown to its end, or that its asker could not be told."""

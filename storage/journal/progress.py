@@ -59,7 +59,7 @@ Write = Callable[Concatenate[str, ...], Awaitable[None]]
 class RunSteps(Steps):
     """What one run remembers of its calls; `allowance` is what it might spend when that was loaded.
 
-    That is `None` if no budget bounds it.
+    That is `None` if no budget bounds it. `keep` insists on what records an outcome.
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class RunSteps(Steps):
         self._recorded = recorded
         self._now = now
         self._sent: dict[str, int] = {}
+        self.keep: Callable[[Callable[[], Awaitable[None]]], Awaitable[None]] = lambda write: write()
 
     @override
     def recall(self, call: Call) -> Outcome | None:
@@ -90,23 +91,12 @@ class RunSteps(Steps):
         if known is None or known[0] != digest:  # the first outcome is kept
             self._recorded[call.step] = digest, outcome
         recorded = _Replied(reply=outcome) if isinstance(outcome, Reply) else _Failed(failure=outcome)
+        text, run = recorded.model_dump_json(exclude_defaults=True), self._run
+        step = run.id, call.step, digest, text, timestamp(self._now()), run.retries
         sent = self._sent.get(call.step, 0)
-        taking = spending.receive(self._run.id, self._run.retries, sent, call.step, digest)
-        await self._write(
-            self._run.id,
-            *([taking] if sent else []),
-            (
-                _RECORD_STEP,
-                (
-                    self._run.id,
-                    call.step,
-                    digest,
-                    recorded.model_dump_json(exclude_defaults=True),
-                    timestamp(self._now()),
-                    self._run.retries,
-                ),
-            ),
-        )
+        taking = [(spending.RECEIVE, (sent, run.id, run.retries, run.id, call.step, digest))]
+        statements = *(taking if sent else []), (_RECORD_STEP, step)
+        await self.keep(lambda: self._write(run.id, *statements))
         self._sent.pop(call.step, None)
 
     async def send(self, step: str, amount: int) -> None:
@@ -114,7 +104,7 @@ class RunSteps(Steps):
 
         It counts until the step's outcome is recorded, also if this process doesn't live until then.
         """
-        statement = spending.send(self._run.id, self._run.retries, amount)
+        statement = spending.SEND, (amount, self._run.id, self._run.retries)
         writing = asyncio.ensure_future(self._write(self._run.id, statement))
         try:
             await asyncio.shield(writing)

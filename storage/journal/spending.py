@@ -61,14 +61,14 @@ WHERE {_OWN}
 _SPENT = """
 SELECT spent FROM measured WHERE measured.run = spending.run AND measured.attempt = spending.attempt
 """
-_SETTLE = f"UPDATE spending SET amount = ({_SPENT}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
+SETTLE = f"UPDATE spending SET amount = ({_SPENT}), settled = 1 WHERE run = ? AND settled = 0"  # noqa: S608 - our own words
 ALLOWANCE = """
 SELECT reserved, spent, unpriced_call FROM spending JOIN measured USING (run, attempt)
 WHERE run = ? AND is_bound = 1 AND settled = 0
 """
-_SEND = "UPDATE spending SET in_flight = in_flight + ? WHERE run = ? AND attempt = ? AND settled = 0"
+SEND = "UPDATE spending SET in_flight = in_flight + ? WHERE run = ? AND attempt = ? AND settled = 0"
 # A write may be repeated whose answer was lost: only the one that records the step takes it out.
-_RECEIVE = """
+RECEIVE = """
 UPDATE spending SET in_flight = in_flight - ? WHERE run = ? AND attempt = ? AND settled = 0
     AND NOT EXISTS (SELECT 1 FROM steps WHERE run_id = ? AND key = ? AND digest = ?)
 """
@@ -134,21 +134,6 @@ _MAKE_KEY = """
 INSERT INTO spending_key (number, key) VALUES (1, ?)
 ON CONFLICT (number) DO UPDATE SET key = CASE WHEN spending_key.key = excluded.key THEN excluded.key END
 """
-
-
-def settle(run_id: str) -> Statement:
-    """Return the statement that replaces what a run has reserved by what its steps cost."""
-    return _SETTLE, (run_id,)
-
-
-def send(run_id: str, attempt: int, amount: int) -> Statement:
-    """Return the statement that counts what a request may cost that is about to be sent."""
-    return _SEND, (amount, run_id, attempt)
-
-
-def receive(run_id: str, attempt: int, amount: int, step: str, digest: str) -> Statement:
-    """Return the statement that counts it no longer, to run before the step's outcome is recorded."""
-    return _RECEIVE, (amount, run_id, attempt, run_id, step, digest)
 
 
 class Spending:

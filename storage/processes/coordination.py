@@ -97,13 +97,11 @@ class QueueEntry:
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many runs there may be at once, and how many questions may wait for their turn.
+    """How many questions may wait for their turn.
 
     `cooldown` is the least time in seconds between two questions of one person.
     """
 
-    runs_per_channel: int
-    runs_per_user: int
     waiting_per_channel: int
     waiting_per_user: int
     cooldown: float

@@ -301,7 +301,7 @@ async def test_what_is_recorded_is_no_longer_in_flight(ledger: Ledger) -> None:
     await steps.send(other.step, 6)
     await steps.record(CALL, reply(3e-9))
     assert await spent(ledger, run) == 9
-    await ledger.database.write(spending.receive(run.id, 0, 5, CALL.step, CALL.digest))
+    await ledger.database.write((spending.RECEIVE, (5, run.id, 0, run.id, CALL.step, CALL.digest)))
     assert await spent(ledger, run) == 9
     await steps.record(other, reply(2e-9))
     assert await spent(ledger, run) == 5

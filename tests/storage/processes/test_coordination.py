@@ -19,9 +19,7 @@ from storage.stores import Stores
 from tests.storage.journal.test_journal import REPLY, RUN, call
 from tests.stores import Home
 
-BOUNDS = Bounds(
-    runs_per_channel=3, runs_per_user=2, waiting_per_channel=12, waiting_per_user=7, cooldown=0.0
-)
+BOUNDS = Bounds(waiting_per_channel=12, waiting_per_user=7, cooldown=0.0)
 HOUR = 3600.0
 PAYER = Payer(user="u", channel="c", workspace="w")
 RESERVATION = Reservation(payer=PAYER, amount=5, unpriced_call=0, limits={("user", "day"): 10})

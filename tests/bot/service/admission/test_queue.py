@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.service.limits import Limits
-from bot.service.turns import MARKS, Queue, Ticket
+from bot.service.turns import MARKS, Queue
 from bot.view.run import EXACT_POSITIONS
+from storage.processes.coordination import QueueEntry
 
 
 class Line:
@@ -27,7 +28,7 @@ class Line:
     async def arrive(
         self, name: str, channel: str = "c", user: str = "", conversation: str = ""
     ) -> None:
-        ticket = Ticket(channel, user or name, conversation or name)
+        ticket = QueueEntry("run", channel, user or name, conversation or name)
         self._ends[name] = asyncio.Event()
         self.positions[name] = []
 
@@ -65,7 +66,7 @@ async def test_a_waiting_run_hears_its_position_as_it_moves_up() -> None:
 async def test_a_run_that_raises_leaves_its_place() -> None:
     """Its error passes through."""
     queue = Queue(Limits(runs=1))
-    ticket = Ticket("c", "u", "x")
+    ticket = QueueEntry("run", "c", "u", "x")
     with pytest.raises(RuntimeError):
         async with queue.turn(ticket, lambda _: None):
             raise RuntimeError
@@ -102,8 +103,8 @@ class Model:
     """The same queue in a few lines, without any optimization."""
 
     limits: Limits
-    waiting: list[tuple[int, Ticket]] = field(default_factory=list[tuple[int, Ticket]])
-    running: dict[int, Ticket] = field(default_factory=dict[int, Ticket])
+    waiting: list[tuple[int, QueueEntry]] = field(default_factory=list[tuple[int, QueueEntry]])
+    running: dict[int, QueueEntry] = field(default_factory=dict[int, QueueEntry])
     started: list[int] = field(default_factory=list[int])
     last_served: Counter[str] = field(default_factory=Counter[str])
 
@@ -133,7 +134,7 @@ class Model:
 
 
 SMALL = st.integers(1, 3)
-TICKETS = st.builds(Ticket, *(st.sampled_from("abcd"), st.sampled_from("uvw"), st.sampled_from("12345")))
+TICKETS = st.builds(QueueEntry, *map(st.sampled_from, ("r", "abcd", "uvw", "12345")))
 STEPS = st.lists(st.one_of(TICKETS, st.integers(0, 40)), max_size=60)
 
 
@@ -141,7 +142,7 @@ STEPS = st.lists(st.one_of(TICKETS, st.integers(0, 40)), max_size=60)
     limits=st.builds(Limits, runs=st.integers(1, 5), runs_per_channel=SMALL, runs_per_user=SMALL),
     steps=STEPS,
 )
-def test_it_agrees_with_the_plain_model(limits: Limits, steps: list[Ticket | int]) -> None:
+def test_it_agrees_with_the_plain_model(limits: Limits, steps: list[QueueEntry | int]) -> None:
     """Whoever arrives, ends or gives up, in whatever order: the same runs start, in the same order.
 
     A ticket arrives; a number ends the run that arrived in that place, waiting or running. The last
@@ -154,7 +155,7 @@ def test_it_agrees_with_the_plain_model(limits: Limits, steps: list[Ticket | int
         heard: dict[int, int] = {}
         tasks: list[asyncio.Task[None]] = []
 
-        async def run(number: int, ticket: Ticket) -> None:
+        async def run(number: int, ticket: QueueEntry) -> None:
             def moved(position: int) -> None:
                 heard[number] = position
 
@@ -163,7 +164,7 @@ def test_it_agrees_with_the_plain_model(limits: Limits, steps: list[Ticket | int
                 await asyncio.Event().wait()
 
         for step in steps:
-            if isinstance(step, Ticket):
+            if isinstance(step, QueueEntry):
                 number = len(tasks)
                 tasks.append(asyncio.create_task(run(number, step)))
                 model.waiting.append((number, step))
