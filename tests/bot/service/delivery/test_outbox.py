@@ -1,7 +1,8 @@
 """The outbox: rate limits, order, fairness, and how long it tries, on a clock of the test's own."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -85,6 +86,16 @@ def outbox(time: Time, **more: object) -> Outbox:
     return Outbox(clock=time, sleep=time.sleep, jitter=lambda: 1.0, **more)  # pyright: ignore[reportArgumentType] - named per test
 
 
+@asynccontextmanager
+async def ready(
+    raises: Sequence[VenueError] = (), **more: object
+) -> AsyncGenerator[tuple[Time, Platform, Outbox]]:
+    """Open an outbox before a platform that raises these errors first."""
+    time = Time()
+    async with outbox(time, **more) as box:
+        yield time, Platform(time, [*raises]), box
+
+
 def always(urgency: Urgency) -> Callable[[], Urgency]:
     return lambda: urgency
 
@@ -96,45 +107,20 @@ async def sent(box: Outbox, request: Callable[[], Awaitable[str]], **more: objec
     return await box.send(lane, request, **options)  # pyright: ignore[reportArgumentType] - named per test
 
 
-async def test_a_lane_keeps_its_rate_limit() -> None:
-    """One a second: the fourth goes three seconds after the first."""
-    time = Time()
-    platform = Platform(time)
-    async with outbox(time) as box:
-        await time.run(*(sent(box, platform.request(str(number))) for number in range(4)))
-    assert platform.taken == [(0, "0"), (1, "1"), (2, "2"), (3, "3")]
-
-
 async def test_a_burst_goes_at_once_and_then_at_the_pace() -> None:
     """Three at first, then one every two seconds."""
-    time = Time()
-    platform = Platform(time)
     lane = Lane("updates", interval=2.0, burst=3)
-    async with outbox(time) as box:
+    async with ready() as (time, platform, box):
         await time.run(*(sent(box, platform.request(str(n)), lane=lane) for n in range(5)))
     assert [at for at, _ in platform.taken] == [0, 0, 0, 2, 4]
 
 
-async def test_lanes_do_not_wait_for_each_other() -> None:
-    """Another channel has a limit of its own."""
-    time = Time()
-    platform = Platform(time)
-    async with outbox(time) as box:
-        await time.run(
-            *(sent(box, platform.request("a"), lane=POSTS) for _ in range(3)),
-            sent(box, platform.request("b"), lane=Lane("posts:C2", interval=1.0)),
-        )
-    assert (0, "b") in platform.taken
-
-
 async def test_lanes_within_another_share_its_rate_limit() -> None:
     """Each has its own as well; the most urgent of all goes first, and a run's lanes don't wait for each other."""
-    time = Time()
-    platform = Platform(time)
     whole = Lane("all", interval=0.5, burst=2, at_once=10)
     paced = Lane("posts", interval=3.0, within=whole)
     waiting = [Urgency.THREAD] * 3 + [Urgency.PROGRESS] * 2 + [Urgency.ANSWER]
-    async with outbox(time) as box:
+    async with ready() as (time, platform, box):
         await time.run(
             sent(box, platform.request("paced 1"), lane=paced),
             sent(box, platform.request("paced 2"), lane=paced),
@@ -179,10 +165,8 @@ async def test_a_request_that_waits_for_what_its_lane_is_within_is_counted_once(
 
 async def test_the_most_urgent_goes_first() -> None:
     """A first card, the answer, a running card, a thread; equals go in order of arrival."""
-    time = Time()
-    platform = Platform(time)
     waiting = [Urgency.THREAD, Urgency.PROGRESS, Urgency.ANSWER, Urgency.FIRST_CARD, Urgency.ANSWER]
-    async with outbox(time) as box:
+    async with ready() as (time, platform, box):
         await time.run(
             *(
                 sent(box, platform.request(urgency.name), urgency=always(urgency), run=str(number))
@@ -195,10 +179,8 @@ async def test_the_most_urgent_goes_first() -> None:
 
 async def test_an_edit_that_becomes_the_answer_moves_up() -> None:
     """Urgency is determined when the lane is free, not when the request arrives."""
-    time = Time()
-    platform = Platform(time)
     is_over = False
-    async with outbox(time) as box:
+    async with ready() as (time, platform, box):
 
         async def progress() -> None:
             nonlocal is_over
@@ -258,9 +240,7 @@ async def test_a_run_has_one_request_under_way() -> None:
 
 async def test_nothing_starves() -> None:
     """Behind a steady stream of answers, a thread's part goes within half a minute."""
-    time = Time()
-    platform = Platform(time)
-    async with outbox(time) as box:
+    async with ready() as (time, platform, box):
         await time.run(
             *(
                 sent(box, platform.request("answer"), urgency=always(Urgency.ANSWER), run=str(n))
@@ -274,9 +254,11 @@ async def test_nothing_starves() -> None:
 
 async def test_a_rate_limit_is_waited_out_without_spending_attempts() -> None:
     """However often, the whole lane waits as long as the platform says."""
-    time = Time()
-    platform = Platform(time, raises=[RateLimited("too often", 30) for _ in range(100)])
-    async with outbox(time) as box:
+    async with ready(raises=[RateLimited("too often", 30) for _ in range(100)]) as (
+        time,
+        platform,
+        box,
+    ):
         await time.run(sent(box, platform.request("a")), sent(box, platform.request("b"), run="s"))
     assert sorted(name for _, name in platform.taken) == ["a", "b"]
     assert platform.taken[0][0] == 3000
@@ -295,18 +277,22 @@ async def test_each_rate_limit_is_counted_and_logged() -> None:
 
 async def test_temporary_errors_are_retried_with_growing_waits() -> None:
     """1, 2, 4, 8, 16, 30, 30 seconds."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(7)])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("Slack is out of order") for _ in range(7)]) as (
+        time,
+        platform,
+        box,
+    ):
         await time.run(sent(box, platform.request("a"), lane=FREE))
     assert platform.taken == [(91, "a")]
 
 
 async def test_lasting_errors_are_given_up_in_time() -> None:
     """After a quarter of an hour, or the caller's own limit."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("Slack is out of order") for _ in range(99)])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("Slack is out of order") for _ in range(99)]) as (
+        time,
+        platform,
+        box,
+    ):
         [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
         assert isinstance(error, Unreachable)
         assert 870 < time.now - 1000 <= 900
@@ -318,9 +304,11 @@ async def test_lasting_errors_are_given_up_in_time() -> None:
 
 async def test_an_undocumented_error_is_tried_a_few_times() -> None:
     """It may be temporary, but that isn't documented."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("?", is_known=False) for _ in range(99)])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("?", is_known=False) for _ in range(99)]) as (
+        time,
+        platform,
+        box,
+    ):
         [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
     assert isinstance(error, Unreachable)
     assert platform.tried == 5
@@ -329,9 +317,7 @@ async def test_an_undocumented_error_is_tried_a_few_times() -> None:
 @pytest.mark.parametrize("refusal", [Gone("the card was deleted"), NotAllowed("no permission")])
 async def test_a_refusal_is_believed_the_second_time(refusal: VenueError) -> None:
     """Five seconds later at the earliest."""
-    time = Time()
-    platform = Platform(time, raises=[refusal])
-    async with outbox(time) as box:
+    async with ready(raises=[refusal]) as (time, platform, box):
         assert await time.run(sent(box, platform.request("a"), lane=FREE)) == ["a"]
         assert platform.taken == [(5, "a")]
         platform.raises = [refusal, refusal]
@@ -345,9 +331,7 @@ async def test_a_refusal_is_believed_the_second_time(refusal: VenueError) -> Non
 
 async def test_a_malformed_request_is_not_sent_again() -> None:
     """It would be refused again."""
-    time = Time()
-    platform = Platform(time, raises=[Malformed("invalid_blocks")])
-    async with outbox(time) as box:
+    async with ready(raises=[Malformed("invalid_blocks")]) as (time, platform, box):
         [error] = await time.run(sent(box, platform.request("a"), lane=FREE))
     assert isinstance(error, Malformed)
     assert platform.tried == 1
@@ -413,23 +397,6 @@ async def test_a_request_under_way_ends_although_its_caller_is_cancelled() -> No
         assert waiting.cancelled()
         assert recorded == ["message-1"]
         assert box.waiting() == {}
-
-
-async def test_a_hanging_request_delays_nobody_where_several_may_be_under_way() -> None:
-    """As many as the lane allows at once."""
-    time = Time()
-    hung = asyncio.Event()
-    lane = Lane("updates", at_once=2)
-
-    async def hang() -> str:
-        await hung.wait()
-        return "at last"
-
-    async with outbox(time) as box:
-        hanging = asyncio.create_task(sent(box, hang, lane=lane, run="hanging"))
-        assert await time.run(sent(box, Platform(time).request("a"), lane=lane)) == ["a"]
-        hung.set()
-        assert await hanging == "at last"
 
 
 async def test_rate_limits_that_fail_leave_nobody_waiting() -> None:
@@ -601,9 +568,7 @@ async def test_a_lane_remembers_whom_it_served_last(monkeypatch: pytest.MonkeyPa
 
 async def test_what_waits_to_be_sent_again_is_counted() -> None:
     """Until it is sent."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("Slack is out of order")])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("Slack is out of order")]) as (time, platform, box):
         sending = asyncio.create_task(sent(box, platform.request("a"), lane=FREE))
         await settle()
         assert box.waiting() == {"thread": 1}
@@ -716,9 +681,11 @@ async def test_a_request_is_sent_only_while_its_run_may() -> None:
 
 async def test_a_caller_may_decide_itself_whether_to_repeat_a_lost_post() -> None:
     """What was certainly not carried out is repeated all the same."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("the response was lost", is_lost=True)])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("the response was lost", is_lost=True)]) as (
+        time,
+        platform,
+        box,
+    ):
         post = sent(box, platform.request("a"), lane=FREE, repeat=Repeat.NEVER)
         assert [type(error) for error in await time.run(post)] == [Unreachable]
         assert platform.tried == 1
@@ -738,7 +705,5 @@ async def test_how_long_a_lane_is_held_back_is_counted() -> None:
 
 async def test_a_request_may_be_tried_until_its_last_second() -> None:
     """A wait that ends with it is still worth it."""
-    time = Time()
-    platform = Platform(time, raises=[Unreachable("Slack is out of order")])
-    async with outbox(time) as box:
+    async with ready(raises=[Unreachable("Slack is out of order")]) as (time, platform, box):
         assert await time.run(sent(box, platform.request("a"), lane=FREE, give_up=1)) == ["a"]
