@@ -38,7 +38,6 @@ def failure(cause: Cause = "unavailable", detail: str = "down for maintenance") 
 
 
 async def no_list() -> list[dict[str, object]]:
-    """Fail as a provider without a model list does."""
     raise ModelError(failure("not_found"))
 
 
@@ -49,7 +48,6 @@ def labels_in(call: Call) -> list[str]:
 
 
 def ballot(call: Call) -> str:
-    """Review what the prompt shows and rank it by label."""
     labels = labels_in(call)
     reviews = "\n".join(f"{label} is sound but brief." for label in labels)
     ranking = "\n".join(f"{place}. {label}" for place, label in enumerate(sorted(labels), 1))

@@ -58,7 +58,6 @@ async def served() -> AsyncGenerator[Mapping[str, str]]:
 async def ask(
     served: Mapping[str, str], content: str, *, tokens: int, schema: JsonObject | None = None
 ) -> str:
-    """Ask the first member."""
     profile = demonstration.demonstration_profile([*served])
     messages: Sequence[ChatMessage] = [{"role": "user", "content": content}]
     async with ModelClient(as_called, retries=Retries(max_attempts=1), addresses=served) as client:

@@ -45,8 +45,6 @@ def _clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def env(tmp_path: Path) -> Write:
-    """Write `.env`."""
-
     def write(**variables: str) -> None:
         lines = [f"{name}={value}" for name, value in variables.items()]
         (tmp_path / ".env").write_text("\n".join(lines), encoding="utf-8")
@@ -55,7 +53,6 @@ def env(tmp_path: Path) -> Write:
 
 
 def toml(text: str) -> None:
-    """Write `council.toml`."""
     Path("council.toml").write_text(text, encoding="utf-8")
 
 

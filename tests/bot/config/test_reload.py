@@ -27,12 +27,10 @@ def _clean_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def toml(text: str) -> None:
-    """Write `council.toml`."""
     FILE.write_text(text, encoding="utf-8")
 
 
 def dotenv(text: str) -> None:
-    """Write `.env`."""
     Path(".env").write_text(text, encoding="utf-8")
 
 

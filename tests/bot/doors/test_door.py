@@ -26,7 +26,6 @@ CALLS = 13
 
 
 async def answered(place: Doorway, asked: Inquiry = QUESTION, caller: Caller = CI) -> str:
-    """Ask and wait; return the final answer."""
     run = await place.door.ask(caller, asked)
     progress = await place.door.until_over(run.id, caller, 30)
     assert progress.view is not None

@@ -41,7 +41,6 @@ def said(result: "CallToolResult") -> dict[str, Any]:
 
 
 def refused(result: "CallToolResult") -> str:
-    """Return why a tool refuses."""
     from mcp.types import TextContent
 
     assert result.is_error

@@ -18,7 +18,6 @@ PROGRAM = Source(platform="slack", workspace="T1", channel="C1", program="ci")
 
 
 async def begin(library: Library, name: str, origin: Source, *, begun: bool = True) -> RunRow:
-    """Accept a run, as any process may."""
     at = timestamp(datetime.now(UTC)) if begun else None
     brief = BRIEF.model_copy(update={"started_at": at})
     run = RunRow(id=name, entry_key=name, conversation_id=name, origin=origin, brief=brief)

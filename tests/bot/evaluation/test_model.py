@@ -1,12 +1,13 @@
 """`inspect eval TASK --model council/default`: any task of Inspect's asks a council."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.bot.evaluation.programs import evaluated, stage_of
-from tests.model_server import Exchange
+from tests.test_program import Program
 
 TASK = """
 from inspect_ai import Task, task
@@ -23,28 +24,32 @@ def doors(tools=False):
 """
 
 
-async def inspected(
-    folder: Path, patch: pytest.MonkeyPatch, model: str = "council/default", *, tools: bool = False
-) -> tuple[Any, list[Exchange]]:
-    """Evaluate the task with a council; return its log, and what the council's models were asked."""
-    from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] - of an extra
+async def inspected(council: Program) -> Any:
+    """Return the log of an evaluation in its own process: in a running loop, Inspect patches asyncio."""
+    from inspect_ai.log import read_eval_log_async
 
-    patch.chdir(folder)
-    (folder / "doors.py").write_text(TASK, encoding="utf-8")
-    async with evaluated(folder) as (council, server):
-        for name, value in council.environment.items():
-            patch.setenv(name, value)
-        [log] = await eval_async("doors.py", model=model, task_args={"tools": tools})
-    return log, server.history
+    (council.folder / "doors.py").write_text(TASK, encoding="utf-8")
+    inspect = replace(
+        council,
+        environment={**council.environment, "XDG_DATA_HOME": str(council.folder / "inspect")},
+        first="from inspect_ai._cli.main import main; main()",
+    )
+    assert (
+        await inspect("eval", "doors.py", "--model", "council/default", "--display", "plain")
+    ).code == 0
+    [log] = (council.folder / "logs").glob("*.eval")
+    return await read_eval_log_async(log)
 
 
-async def test_a_task_runs_through_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With journal, budgets and conversations; tokens and cost are the whole council's."""
-    log, history = await inspected(tmp_path, monkeypatch)
-    asked = [stage_of(each) for each in history]
+async def test_a_task_runs_through_a_profile(tmp_path: Path) -> None:
+    """In process, with journal, budgets and conversations; tokens and cost are the whole council's."""
+    async with evaluated(tmp_path) as (council, server):
+        log = await inspected(council)
+        asked = [stage_of(each) for each in server.history]
+        prompt = server.history[0].prompt
     assert log.status == "success"
     assert (len(asked), asked.count("synthesis")) == (3 * 10, 3)
-    assert "Be brief about keys." in history[0].prompt
+    assert "Be brief about keys." in prompt
     for sample in log.samples or ():
         assert sample.output.model == "council/default"
         assert sample.output.metadata is not None
@@ -59,8 +64,15 @@ async def test_what_a_council_cannot_do_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, *, tools: bool
 ) -> None:
     """The sample fails with a sentence, and no model is asked."""
-    log, history = await inspected(tmp_path, monkeypatch, model, tools=tools)
+    from inspect_ai import eval_async  # pyright: ignore[reportUnknownVariableType] - of an extra
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "doors.py").write_text(TASK, encoding="utf-8")
+    async with evaluated(tmp_path) as (council, server):
+        for name, value in council.environment.items():
+            monkeypatch.setenv(name, value)
+        [log] = await eval_async("doors.py", model=model, task_args={"tools": tools})
     assert log.status == "error"
     assert log.error is not None
     assert ("tool" if tools else "nobody") in log.error.message
-    assert history == []
+    assert server.history == []

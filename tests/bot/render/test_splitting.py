@@ -33,12 +33,10 @@ FRAGMENTS = made_of(
 
 
 def discord(markdown: str, limit: int) -> list[str]:
-    """Cut Markdown as Discord takes it."""
     return split(blocks(markdown, DISCORD), limit, units)
 
 
 def slack(markdown: str, limit: int) -> list[str]:
-    """Cut Markdown as Slack takes it."""
     return split(blocks(markdown, SLACK), limit, len)
 
 

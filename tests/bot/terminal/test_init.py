@@ -108,7 +108,6 @@ class Desk:
         return f"OPENROUTER_BASE_URL={self.address or self.openrouter.base_url}\n{DOTENV}"
 
     async def sit_down(self) -> Watched:
-        """Start `council init` in a terminal."""
         ours, theirs = pty.openpty()
         code = PROGRAM.format(
             openrouter=self.address or self.openrouter.base_url,

@@ -29,7 +29,6 @@ def marked(before: str, after: str) -> tuple[str, str]:
 
 
 def without_marks(page: str) -> str:
-    """Return HTML as it is without a diff."""
     return re.sub("</?(del|ins)>", "", page)
 
 

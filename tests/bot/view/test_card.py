@@ -54,7 +54,6 @@ from tests.pairs import data, rows
 
 
 def text(view: RunView, now: float = 50.0) -> str:
-    """Return the card as Markdown."""
     return render(card(view, now))
 
 
@@ -65,7 +64,6 @@ def answered(**changes: object) -> str:
 
 
 def failed(error: RunError | Exception, at: float = 9.0) -> str:
-    """Return the card of a run that ended with an error."""
     failures = error.failures if isinstance(error, RunError) else {}
     return text(fold(seen(at), RunFailed(RUN_ID, explain(error, RUN_ID), failures), at))
 

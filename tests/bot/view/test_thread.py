@@ -49,7 +49,6 @@ def keys(view: RunView) -> list[str]:
 
 
 def text(view: RunView, key: str) -> str:
-    """Return one message as Markdown."""
     return next(render(each.message) for each in thread(view) if each.message.key == key)
 
 

@@ -74,14 +74,12 @@ def call(
 
 
 async def failure(client: ModelClient, asked: Call) -> Failure:
-    """Ask, and say why there is no answer."""
     with pytest.raises(ModelError) as caught:
         await client.ask(asked)
     return caught.value.failure
 
 
 def failed(read: Callable[[], object]) -> Failure:
-    """Read what has no answer in it, and say why."""
     with pytest.raises(ModelError) as caught:
         read()
     return caught.value.failure

@@ -29,7 +29,6 @@ def full(model: str = "m", **settings: Any) -> Call:
 
 
 async def failure(client: ModelClient, asked: Call) -> Cause:
-    """Ask, and return why there is no answer."""
     return (await scene.failure(client, asked)).cause
 
 

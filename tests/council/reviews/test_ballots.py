@@ -391,7 +391,6 @@ TWO = THREE[:2]
 
 
 def strict(**properties: object) -> dict[str, object]:
-    """Return an object's schema in OpenAI's strict subset."""
     return {
         "type": "object",
         "properties": properties,

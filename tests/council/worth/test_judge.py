@@ -27,7 +27,6 @@ ANSWERS = [
 def said(
     *points: object, same: object = "same", better: object = "tie", steering: str | list[str] = ""
 ) -> dict[str, object]:
-    """Return what a judge writes, as JSON's data."""
     return {"differences": [*points], "recommendation": same, "steering": steering, "better": better}
 
 
