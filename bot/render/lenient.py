@@ -26,7 +26,7 @@ https://github.com/commonmark/commonmark-spec/issues/650.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from unicodedata import category
 
@@ -58,13 +58,10 @@ _ALERT = re.compile(r"\[!([A-Za-z]+)\](?![\[(:])[-+]?[ \t]*")
 
 def prepared(markdown: str) -> str:
     """Return Markdown whose blocks CommonMark reads as they were meant."""
-    return "\n".join(_prepared(markdown.split("\n")))
-
-
-def _prepared(lines: list[str]) -> Iterator[str]:
+    written: list[str] = []
     fence, quotes, indent, columns = "", 0, 0, 0
     above = before = ""  # the bodies of the two lines before in the same quote
-    for line in lines:
+    for line in markdown.split("\n"):
         found = _PREFIX.match(line)
         prefix = found[0] if found else ""
         body, depth = line[len(prefix) :], prefix.count(">")
@@ -74,7 +71,7 @@ def _prepared(lines: list[str]) -> Iterator[str]:
             end = None if is_code else _FENCE_END.match(line)
             is_end = end and end[1].startswith(fence) and end[0].count(">") == quotes
             fence, above, before = "" if is_end else fence, "", ""
-            yield line
+            written.append(line)
             continue
         if depth != quotes:
             above, before, columns, quotes, fence = "", "", 0, depth, ""
@@ -93,11 +90,12 @@ def _prepared(lines: list[str]) -> Iterator[str]:
         elif "|" in body and _TABLE.match(body) and len(_dividers(before)) == len(_dividers(body)):
             columns = len(_dividers(before)) + 1
         elif (columns and body) or (_RULE.match(body) and _is_paragraph(above, before)):
-            yield re.sub("[^>]", " ", prefix).rstrip()
+            written.append(re.sub("[^>]", " ", prefix).rstrip())
             columns, before = 0, ""
         columns = columns if body else 0
-        yield f"{prefix}{body}"
+        written.append(f"{prefix}{body}")
         above, before = before, body
+    return "\n".join(written)
 
 
 def _is_paragraph(above: str, line: str) -> bool:

@@ -30,7 +30,7 @@ def _like(*forms: str) -> AfterValidator:
 
     def check(ids: frozenset[str]) -> frozenset[str]:
         if wrong := sorted(one for one in ids if not form.fullmatch(one)):
-            raise ValueError(wording.not_an_id(wrong[0]))
+            raise ValueError(f"{wrong[0]!r} isn't an id of that kind")
         return ids
 
     return AfterValidator(check)

@@ -254,7 +254,7 @@ def _typed(text: str) -> Typed:
         if option is None:
             raise UsageError(_unknown(flag["name"], ASK))
         if option.kind == "file":
-            raise UsageError(wording.not_by_flag(name))
+            raise UsageError(f"Unknown option --{name}. {wording.ATTACHING}")
         if name in given:
             raise UsageError(wording.twice(name))
         if option.kind == "flag":

@@ -59,7 +59,7 @@ def admitted(files: Iterable[SentFile], beside: int = 0) -> tuple[SentFile, ...]
         elif why is None and taken >= MOST_FILES:
             why = wording.too_many(MOST_FILES, "files")
         elif why is None and file.size > room:
-            why = wording.too_large_together(LARGEST_TOGETHER)
+            why = f"the files together exceed {LARGEST_TOGETHER // 1_000_000} MB"
         if why is None:
             taken += 1
             room -= file.size
@@ -370,7 +370,11 @@ def check(brief: Brief) -> None:
 
 def nothing_readable(attachments: Sequence[Attachment], sees: Sequence[str] = ()) -> str:
     """Return why nothing of these files and links can be read, for people."""
-    return wording.nothing_read(*records(attachments, sees))
+    files, links = records(attachments, sees)
+    unread = [f"{file.name}: {file.omitted}" for file in files if file.omitted]
+    unread += [f"{link.url}: {link.omitted}" for link in links if link.words is None]
+    said = "Nothing that came with the question can be read, so nobody was asked and nothing paid."
+    return f"{said} {'; '.join(unread)}."
 
 
 def seeing(profile: Profile) -> tuple[str, ...]:

@@ -4,18 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate, islice
 
+from bot.view import run
 from bot.view.message import Block, Footer, Heading, Line, Message, Pairs, Prose, Quote, Title
 from bot.view.passages import clearest
-from bot.view.run import (
-    EXACT_POSITIONS,
-    ROUND_STAGES,
-    Answered,
-    Failed,
-    RunView,
-    Seat,
-    StageView,
-    Working,
-)
+from bot.view.run import Answered, Failed, RunView, Seat, StageView, Working
 from bot.view.wording import card as wording
 from bot.view.wording import failures, figures, inputs, terminal, worth
 from bot.view.wording.figures import listing
@@ -64,7 +56,7 @@ def title(view: RunView) -> str:
 
 def progress(view: RunView, now: float) -> Message:
     short, at = view.names, view.position
-    place = at and (figures.ordinal(at) if at <= EXACT_POSITIONS else f"among the first {at:,}")
+    place = at and (figures.ordinal(at) if at <= run.EXACT_POSITIONS else f"among the first {at:,}")
     written = view.final.response if view.final else view.text
     blocks: list[Block] = [
         Quote(view.question),
@@ -133,7 +125,7 @@ def _history(view: RunView) -> Iterator[Line]:
 
 def stage_line(view: RunView, stage: StageView, now: float) -> tuple[str, str]:
     name = wording.STAGE_NAMES[stage.stage]
-    if stage.stage in ROUND_STAGES:
+    if stage.stage in run.ROUND_STAGES:
         name = f"{name}, round {view.number}" if view.number > 1 else name
     # Until a stage says whom it waits for, it is those with an answer.
     states = [
@@ -214,7 +206,8 @@ def correction(seat: Seat) -> str:
 def _doing(what: str, work: Working, now: float) -> str:
     if work.retried is None:
         return what
-    return wording.again(what, work.again_at - now, failures.cause(work.retried))
+    seconds, why = work.again_at - now, failures.cause(work.retried)
+    return f"{what} again{f' in {figures.duration(seconds)}' if seconds > 0 else ''} ({why})"
 
 
 # ── when it is over ──────────────────────────────────────────────────────────────────────────────

@@ -140,7 +140,7 @@ class Venue:
         except Unreachable:
             raise
         except VenueError as error:
-            said = wording.cannot_post(str(error))
+            said = f"The council can't post here: {error}. Your question was cancelled."
             if not (response and await response.say(said)):
                 await self._chat.respond(self._where, said, self._poster.nonce("refused"))
             raise

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 
-from bot.view.wording import figures
-from bot.view.wording.figures import count, duration, listing
+from bot.view.wording.figures import MORE, count, listing
 from council.document.results import IterationState, TerminationReason
 from council.events import ContextRead, HistoryShortened, Stage
 
@@ -84,13 +83,8 @@ def kept_answer(number: int) -> str:
     return "first answer" if number == 1 else "answer of the round before"
 
 
-def again(what: str, seconds: float, why: str) -> str:
-    when = f"again in {duration(seconds)}" if seconds > 0 else "again"
-    return f"{what} {when} ({why})"
-
-
 def so_far(effort: Iterable[str]) -> str:
-    spent, more, later = ", ".join(effort).partition(figures.MORE)
+    spent, more, later = ", ".join(effort).partition(MORE)
     return f"{spent} so far{more}{later}"
 
 

@@ -104,10 +104,6 @@ def unknown(name: str, guess: str | None, known: Sequence[str], *, before_questi
     return f"Unknown option --{name}. {hint}{where}"
 
 
-def not_by_flag(name: str) -> str:
-    return f"Unknown option --{name}. {ATTACHING}"
-
-
 def no_profile(name: str, known: Iterable[str]) -> str:
     return (
         f"There is no profile \u201c{name}\u201d. Available: {', '.join(sorted(known))}. "
@@ -228,10 +224,6 @@ CHANNEL_NOT_FORGOTTEN = "Only an admin can delete a channel's history."
 CHANNEL_NOT_CONFIGURED = "Only an admin can change this channel's settings. Nothing was changed."
 
 
-def not_an_id(value: str) -> str:
-    return f"{value!r} isn't an id of that kind"
-
-
 DONE = "The council has answered."
 SEE_THE_CARD = "See the card"
 FAILED = "The council could not answer; the card says why."
@@ -241,10 +233,6 @@ TRANSCRIPT = "The whole conversation: the page opens in any browser; the other f
 NO_CARD = "there is no card"
 NO_RESPONSE = "there was no response"
 NOTHING_SENT = "nothing can be sent right now"
-
-
-def cannot_post(why: str) -> str:
-    return f"The council can't post here: {why}. Your question was cancelled."
 
 
 def no_thread(why: str) -> str:

@@ -36,10 +36,6 @@ def too_many(most: int, what: str) -> str:
     return f"only {most} {what} are read"
 
 
-def too_large_together(most: int) -> str:
-    return f"the files together exceed {most // 1_000_000} MB"
-
-
 def pages_read(read: int, pages: int) -> str:
     left = f"pages {read + 1:,}\u2013{pages:,}" if pages > read + 1 else f"page {pages:,}"
     return f"{left} left out"
@@ -72,13 +68,6 @@ def left_out(files: Sequence[tuple[str, str]]) -> str:
         more = [f"{len(names) - NAMED:,} more"] if len(names) > NAMED else []
         said.append(f"{listing([*names[:NAMED], *more])} ({why})")
     return f"Not read: {', '.join(said)}."
-
-
-def nothing_read(files: Sequence[FileRecord], links: Sequence[LinkRecord]) -> str:
-    unread = [f"{file.name}: {file.omitted}" for file in files if file.omitted]
-    unread += [f"{link.url}: {link.omitted}" for link in links if link.words is None]
-    said = "Nothing that came with the question can be read, so nobody was asked and nothing paid."
-    return f"{said} {'; '.join(unread)}."
 
 
 def is_unread(file: FileRecord) -> bool:
