@@ -351,9 +351,12 @@ def _reviewed(seat: Seat, *, forms_only: bool = False) -> Iterator[Block]:
 
 
 def _reply(seat: Seat, reply: results.ObjectionReply, reason: str) -> str:
+    if not reply.holds:
+        return f"doesn't hold: {reason}" if reason else "doesn't hold."
     made = seat.correction
     is_kept = made is not None and made.corrected_response == made.original_response
-    return wording.reply(reason, holds=reply.holds, is_kept=is_kept)
+    verdict = "it holds, but nothing was changed." if is_kept else "it holds."
+    return f"{verdict} \u201c{reason}\u201d" if reason else verdict
 
 
 def _is_form(review: results.Stage2Result) -> bool:

@@ -30,13 +30,6 @@ def much(share: float) -> str:
     return next(word for below, word in _SHARES if share < below)
 
 
-def reply(reason: str, *, holds: bool, is_kept: bool) -> str:
-    if not holds:
-        return f"doesn't hold: {reason}" if reason else "doesn't hold."
-    verdict = "it holds, but nothing was changed." if is_kept else "it holds."
-    return f"{verdict} \u201c{reason}\u201d" if reason else verdict
-
-
 FOUND_ITSELF = "found an error itself: {}"
 
 
