@@ -16,7 +16,7 @@ from aiohttp import WSMsgType, web
 from . import wire
 from .state import PRIVILEGED, Event, Guild, Intent, Json, World
 
-DISPATCH, HEARTBEAT, IDENTIFY, RESUME, RECONNECT = 0, 1, 2, 6, 7
+DISPATCH, HEARTBEAT, IDENTIFY, RESUME = 0, 1, 2, 6
 INVALID_SESSION, HELLO, HEARTBEAT_ACK = 9, 10, 11
 IGNORED = {3, 4, 8, 31}
 """Presence, voice, member and soundboard requests: taken, never answered."""
@@ -113,18 +113,6 @@ class Gateway:
             session.dispatch(event.name, event.redacted or {} if blind else event.data)
             told += 1
         return told
-
-    def reconnect(self) -> None:
-        """Ask every connection to reconnect and resume (opcode 7)."""
-        for connection in self.connections:
-            connection.send(orjson.dumps({"op": RECONNECT, "d": None}))
-
-    def invalidate(self, *, resumable: bool = False) -> None:
-        """Invalidate every session (opcode 9); not resumable, the client identifies again."""
-        for connection in self.connections:
-            if connection.session is not None:
-                connection.session.alive = resumable
-            connection.send(orjson.dumps({"op": INVALID_SESSION, "d": resumable}))
 
     def acknowledge(self) -> None:
         """Acknowledge a heartbeat on every connection, whether or not there was one."""

@@ -171,10 +171,3 @@ def read(call: Call) -> Json:
 def change(call: Call) -> Json:
     """Edit a message this token wrote, ephemeral ones too."""
     return wire.message(_edit(call, _reachable(call), body_of(call)), call.world)
-
-
-@route("DELETE /webhooks/{webhook_id}/{token}/messages/@original", token=False)
-@route("DELETE /webhooks/{webhook_id}/{token}/messages/{message_id}", token=False)
-def remove(call: Call) -> None:
-    """Delete a message this token wrote."""
-    posting.delete(call.world, _reachable(call))

@@ -63,8 +63,10 @@ def _check_embeds(embeds: list[Json]) -> None:
             total += units(text)
             if units(text) > limit:
                 raise errors.too_long(path, limit)
-        if len(embed.get("fields", [])) > 25:
-            raise errors.bad_length(f"embeds.{index}.fields", 0, 25)
+        if embed.get("fields"):
+            raise errors.invalid(
+                f"embeds.{index}.fields", "UNKNOWN", "Only what the bot sends is known here"
+            )
     if total > EMBED_TOTAL:
         raise errors.invalid(
             "embeds", "MAX_EMBED_SIZE_EXCEEDED", f"Embed size exceeds maximum size of {EMBED_TOTAL}"
@@ -75,12 +77,6 @@ def _embed_texts(embed: Json, path: str) -> list[tuple[str, str, int]]:
     texts = [(f"{path}.{key}", embed.get(key) or "", limit) for key, limit in _EMBED.items()]
     for part, (key, limit) in _EMBED_PARTS.items():
         texts.append((f"{path}.{part}.{key}", embed.get(part, {}).get(key) or "", limit))
-    for index, entry in enumerate(embed.get("fields", [])):
-        for key, limit in (("name", 256), ("value", 1024)):
-            here = f"{path}.fields.{index}.{key}"
-            if not entry.get(key):
-                raise errors.invalid(here, "BASE_TYPE_REQUIRED", "This field is required")
-            texts.append((here, entry[key], limit))
     return texts
 
 
@@ -142,11 +138,4 @@ def _check_button(component: Json, path: str, ids: set[str]) -> None:
         raise errors.invalid(
             path, "BUTTON_COMPONENT_LABEL_OR_EMOJI_REQUIRED", "A button needs a label or an emoji"
         )
-    if component.get("style") == 5:
-        _text(component, "url", path, 1, 512)
-        if component.get("custom_id"):
-            raise errors.invalid(
-                f"{path}.custom_id", "BUTTON_COMPONENT_CUSTOM_ID_URL_MUTUALLY_EXCLUSIVE", "Not both"
-            )
-    else:
-        _custom_id(component, path, ids)
+    _custom_id(component, path, ids)

@@ -360,14 +360,6 @@ class DiscordServer:
         """Limit all requests with the bot's token together; interaction endpoints don't count."""
         self.api.overall = Limit(requests, seconds)
 
-    def reconnect(self) -> None:
-        """Ask every shard to reconnect and resume."""
-        self.gateway.reconnect()
-
-    def invalidate(self, *, resumable: bool = False) -> None:
-        """Invalidate every session; not resumable, the client identifies again."""
-        self.gateway.invalidate(resumable=resumable)
-
     def drop(self, code: int = 4000) -> None:
         """Close every gateway connection with this code."""
         self.gateway.drop(code)
@@ -441,10 +433,6 @@ class DiscordServer:
             while not (value := read()):
                 await self._turn.wait()
         return value
-
-    async def connected(self, sessions: int = 1, within: float = 30.0) -> None:
-        """Wait until this many shards are connected."""
-        await self.until(lambda: self.gateway.connected >= sessions, within)
 
     # ── inside ───────────────────────────────────────────────────────────────────────────────
 

@@ -40,18 +40,9 @@ class Board:
             raise Refused("user_not_found")
         return found
 
-    def visible(self, team: Team, arguments: Json, *, by_name: bool = False) -> Channel:
+    def visible(self, team: Team, arguments: Json) -> Channel:
         """Return the channel that a call names; a private channel without the bot doesn't exist for it."""
-        name = str(arguments.get("channel") or "")
-        channel = self.world.channels.get(name)
-        if channel is None and by_name:
-            named = (c for c in self.world.channels.values() if c.team == team.id and c.kind != "im")
-            channel = next((c for c in named if c.name == name.removeprefix("#")), None)
-            if channel is None and name.startswith("U"):
-                try:
-                    channel = self.world.open_im(team, name)
-                except Refused:
-                    channel = None
+        channel = self.world.channels.get(str(arguments.get("channel") or ""))
         if channel is None or channel.deleted or channel.team != team.id:
             raise Refused("channel_not_found")
         if channel.kind != "public" and team.bot.id not in channel.members:
@@ -60,7 +51,7 @@ class Board:
 
     def writable(self, team: Team, arguments: Json) -> Channel:
         """Return the channel that a call names, if the bot may write there."""
-        channel = self.visible(team, arguments, by_name=True)
+        channel = self.visible(team, arguments)
         if channel.archived:
             raise Refused("is_archived")
         if team.bot.id not in channel.members and "chat:write.public" not in team.scopes:

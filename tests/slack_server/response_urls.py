@@ -82,10 +82,6 @@ class ResponseUrls:
         original: Message | Ephemeral | None = None,
     ) -> None:
         """Carry out an answer to a command or a click: show, post, replace or delete."""
-        if arguments.get("delete_original") and original is not None:
-            original.deleted_at = self.world.clock()
-            self.world.changes.happened()
-            return
         content = self.board.content(arguments)
         if arguments.get("replace_original") and original is not None:
             self.board.revise(original, content)

@@ -332,12 +332,6 @@ class SlackServer:
         (team or self.team).revoked = error
         self.changes.happened()
 
-    def tell(self, team: Team, event: Json, at: float | None = None) -> Delivery:
-        payload = payloads.event_callback(
-            self.world.app_id, team, event, self.clock() if at is None else at
-        )
-        return self.courier.send("events_api", payload)
-
     def revoke_app_token(self, error: str = "token_revoked") -> None:
         """Refuse the app-level token from now on."""
         self.world.app_revoked = error

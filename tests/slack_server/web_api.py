@@ -48,7 +48,6 @@ class WebApi:
         self.tickets: set[str] = set()
         self._methods = {
             "auth.test": Method(self._auth_test),
-            "bots.info": Method(self._bots_info, ("users:read",), 3),
             "chat.postMessage": Method(self._post_message, ("chat:write",)),
             "chat.update": Method(self._update, ("chat:write",), 3),
             "chat.delete": Method(self._delete, ("chat:write",), 3),
@@ -197,12 +196,6 @@ class WebApi:
             "is_enterprise_install": False,
         }
 
-    def _bots_info(self, team: Team, arguments: Json) -> Json:
-        if arguments.get("bot", team.bot_id) != team.bot_id:
-            raise Refused("bot_not_found")
-        bot = {"id": team.bot_id, "app_id": self.world.app_id, "user_id": team.bot.id}
-        return {"bot": {**bot, "deleted": False, "name": team.bot.name}}
-
     def _user_info(self, team: Team, arguments: Json) -> Json:
         return {"user": self.board.user(team, arguments.get("user")).wire()}
 
@@ -278,10 +271,6 @@ class WebApi:
 
     def _scheduled(self, team: Team, arguments: Json) -> Json:
         mine = [each for each in self.world.scheduled if each.team is team]
-        if wanted := arguments.get("channel"):
-            if wanted not in self.world.channels:
-                raise Refused("invalid_channel")
-            mine = [each for each in mine if each.channel.id == wanted]
         limit, start = int(arguments.get("limit") or 100), int(arguments.get("cursor") or 0)
         cursor = str(start + limit) if start + limit < len(mine) else ""
         return {
