@@ -191,10 +191,7 @@ class DiscordChecks:
     async def _commands(self) -> Outcome:
         proposed: tuple[OptionKind, ...] = ("profile", "conversation")
         tree = command_tree(
-            self._client,
-            dict.fromkeys(COMMANDS, _unused),
-            dict.fromkeys(proposed, _unused),
-            _unused,
+            self._client, dict.fromkeys(COMMANDS, _unused), dict.fromkeys(proposed, _unused), _unasked
         )
         try:
             there, ours = await shapes(tree)
@@ -373,5 +370,8 @@ def _trace(on_date: Callable[[str], None]) -> aiohttp.TraceConfig:
 
 
 async def _unused(interaction: discord.Interaction, given: object) -> NoReturn:
-    """Stand for what does a command, proposes or asks: here they are only compared."""
     raise RuntimeError(f"{interaction.id}: a check does nothing with {given}")
+
+
+async def _unasked(interaction: discord.Interaction, message: discord.Message) -> None:
+    await _unused(interaction, message)  # discord.py reads above which kind of action it is
