@@ -197,7 +197,7 @@ class Database(ABC):
             self._fail_all([*taken, *self._queue])
             if not isinstance(error, Exception):
                 raise
-            # Whoever waits for `failed` ends the process; a bare task's exception would be lost.
+            # Who waits for `failed` ends the process; a bare task's exception would be lost.
             log.critical("database_writer_failed", exc_info=error)
 
     def fail(self) -> None:

@@ -303,7 +303,7 @@ class DiscordChat:
         """Delete a message, or take a thread's name away, which was the answer's title.
 
         A thread itself stays, with what people have written: deleting one would take a permission that
-        the bot doesn't ask for. Whoever has opened a thread may rename it.
+        the bot doesn't ask for. Who has opened a thread may rename it.
         """
         if not one.item:
             await self._rename(int(one.thread or 0))

@@ -44,7 +44,7 @@ _DEFERRED = discord.InteractionResponseType.deferred_channel_message
 
 
 async def whisper(interaction: discord.Interaction, text: str) -> bool:
-    """Reply privately to whoever used a command or a button; return whether it arrived."""
+    """Reply privately to who used a command or a button; return whether it arrived."""
     try:
         if interaction.response.type is _DEFERRED:
             await interaction.edit_original_response(content=text, allowed_mentions=NOBODY)
@@ -117,7 +117,7 @@ class PastButton(
 async def show_sheet(
     interaction: discord.Interaction[Any], sheet: Sheet, *, turned: bool = False
 ) -> None:
-    """Show a sheet to whoever asked, in place of the page they `turned`."""
+    """Show a sheet to the asker, in place of the page they `turned`."""
     message = interaction.message
     text = await asyncio.to_thread(discord_text.card, sheet.message, "")
     # What the whole channel sees stays as it is, whatever a crafted button says.
@@ -341,7 +341,7 @@ class InteractionReply:
 
     @property
     def actor(self) -> Actor:
-        """Whoever acts."""
+        """Who acts."""
         user, here = self.interaction.user, Location.of_interaction(self.interaction)
 
         async def is_admin() -> bool:
@@ -356,7 +356,7 @@ class InteractionReply:
 
 @dataclass(frozen=True, slots=True)
 class MessageReply:
-    """Answers whoever asks by a message; a `bot.actions.AskerReply`."""
+    """Answers who asks by a message; a `bot.actions.AskerReply`."""
 
     locations: DiscordPlaces
     tasks: RunTasks

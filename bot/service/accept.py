@@ -37,7 +37,7 @@ class Question:
     are read before the run's first call. `needs_files`: without them, it isn't asked. `links` are pages
     to read with it. `context` says which part of a thread comes before it. `asked_in` is where a private
     question was asked, if not at its `source`. `ceilings` and `request` are a program's. `run_id` is the
-    run's, where whoever asks has to know it before.
+    run's, where the asker has to know it before.
     """
 
     text: str
@@ -148,7 +148,7 @@ class Recorder:
             )
 
     async def reopen(self, run: RunRow, source: Source, bounds: Bounds | None = None) -> RunRow | None:
-        """Reopen a run without an answer; whoever presses Continue pays for it, at `source`.
+        """Reopen a run without an answer; who presses Continue pays for it, at `source`.
 
         Returns `None` if there is none. Raises `Refusal` if a budget hasn't enough left. With `bounds`,
         it enters the queue that several processes share.

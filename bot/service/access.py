@@ -89,7 +89,7 @@ class Requester:
 
 
 AT_TERMINAL = Requester()
-"""Of whoever runs the program: everything is theirs to ask."""
+"""Of the operator: everything is theirs to ask."""
 
 
 class Access(BaseModel):

@@ -85,7 +85,7 @@ NOTHING_SET = ChannelSettings()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """What whoever runs the bot has configured; `origins` says where, by variable or key."""
+    """What the operator has configured; `origins` says where, by variable or key."""
 
     profiles: Mapping[str, Profile] = field(default_factory=dict[str, Profile])
     access: Access = OPEN

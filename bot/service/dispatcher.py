@@ -71,7 +71,7 @@ TYPICAL_SECONDS = 0.1
 LONGEST_QUESTION = 20_000
 
 RETRACT_SECONDS = 8.0
-"""How long whoever deletes something waits to hear whether the bot's messages are gone, too."""
+"""How long who deletes something waits to learn whether the bot's messages are gone, too."""
 
 
 class Dispatcher:

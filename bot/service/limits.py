@@ -85,7 +85,7 @@ def over_limit(error: QueueFull, limits: Bounds) -> OverLimit:
 
 
 def user_of(source: Source) -> str:
-    """Name whoever asked, distinct from people with the same id elsewhere; a program by its token."""
+    """Name the asker, distinct from people with the same id elsewhere; a program by its token."""
     if source.program is not None:
         return f"program/{source.program}"
     return f"{source.platform}/{source.workspace}/{source.user}"
@@ -163,7 +163,7 @@ class Budgets(BaseModel):
         return self._reservation(nanos(needed), source)
 
     def within(self, ceilings: Ceilings | None) -> Self:
-        """Return these budgets with what whoever asks has set, where that is stricter."""
+        """Return these budgets with what the asker has set, where that is stricter."""
         if ceilings is None:
             return self
         own = {"run": (ceilings.run, wording.OWN_RUN), "user_day": (ceilings.day, wording.OWN_DAY)}

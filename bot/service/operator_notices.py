@@ -129,7 +129,7 @@ class OperatorNotices:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def tell(self, where: Source, causes: Sequence[Remedy]) -> bool:
-        """Tell whoever doesn't know yet; return whether an admin has been told of every cause today.
+        """Notify who doesn't know yet; return whether an admin has been told of every cause today.
 
         It returns after some seconds in any case, and continues in the background.
         """

@@ -334,7 +334,7 @@ class Presenter:
     async def _tell(self) -> bool:
         """Tell the asker in the first place that still exists: card, channel, direct message.
 
-        Whoever deletes a card that replaced a lost one, too, doesn't want it there.
+        Who deletes a card that replaced a lost one, too, doesn't want it there.
         """
         text = wording.FAILED if self.view.error else wording.DONE
         sent = self._on_record.keeping("mention", text)

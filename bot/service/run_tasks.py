@@ -291,7 +291,7 @@ class RunTasks:
     async def retry(self, run: RunRow, venue_of: VenueOf, payer: Source) -> str:
         """Repeat a run without an answer on its card; return what happens.
 
-        Whoever asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, too many
+        Who asks for it, at `payer`, pays for it. Raises `Refusal` if it has an answer, too many
         questions wait, or a budget hasn't enough left.
         """
         if run.id in self:  # reopened now, it would be overwritten by its ending

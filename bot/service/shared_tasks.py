@@ -340,7 +340,7 @@ class SharedTasks(RunTasks):
     async def admit(self) -> None:
         """Make jobs of the runs whose turn has come.
 
-        Whoever waits for another's call shares the next one: each takes its turn among the
+        Who waits for another's call shares the next one: each takes its turn among the
         transactions that write, and a connection that questions need.
         """
         self._asked = mine = self._asked + 1

@@ -31,7 +31,7 @@ class Backlog:
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
-        self._asked: OrderedDict[str, float] = OrderedDict()  # whoever must wait, by time
+        self._asked: OrderedDict[str, float] = OrderedDict()  # who must wait, by time
         self._sources: dict[str, Source] = {}
         self._users: Counter[str] = Counter()
         self._channels: Counter[str] = Counter()

@@ -167,7 +167,7 @@ class Journal:
                 keeping = _keeping(run.id, pictures)
                 await self._database.write((_BEGIN_RUN, row), *keeping, *accepting, *reserving, by=by)
             except (StorageError, TimeoutError):
-                # Asked only now: whoever waits for an acknowledgement would wait for one more read.
+                # Asked only now: who waits for an acknowledgement would wait for one more read.
                 if earlier := await self.find(run.entry_key):
                     return Begun(earlier, created=False)
                 raise

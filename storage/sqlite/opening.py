@@ -174,7 +174,7 @@ def is_damaged(path: Path) -> bool:
             check = "PRAGMA quick_check (1)" if small else "PRAGMA quick_check (runs)"
             [(verdict,)] = connection.execute(check).fetchmany(1)
     except sqlite3.DatabaseError as error:
-        # Locks and the like are told by whoever opens it next.
+        # Locks and the like are told by who opens it next.
         return error.sqlite_errorcode & 0xFF in _DAMAGE
     return verdict != "ok"
 
@@ -193,7 +193,7 @@ def _carry_over(damaged: Path, new: Path) -> tuple[dict[str, int], bool]:
     ):
         source.text_factory = _Text
         target.execute("PRAGMA journal_mode = MEMORY")  # a killed recovery starts over
-        # As old as what is read: whoever opens it next carries over what is kept differently today.
+        # As old as what is read: who opens it next carries over what is kept differently today.
         applied = [row[0] for row in _readable(source, "SELECT number FROM migrations") if row]
         newest = max(applied, default=known_schema())
         migrate(target, new, [one for one in known_migrations() if one.number <= newest])

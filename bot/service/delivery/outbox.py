@@ -35,7 +35,7 @@ MOST_REMEMBERED = 1000
 TICK = 1e-6
 """Seconds that no timer tells apart: a wait as short is over, or a lane could wait for it for ever."""
 FINISH_SECONDS = 5.0
-"""How long a request under way has to end when whoever waits for it is cancelled."""
+"""How long a request under way has to end when who waits for it is cancelled."""
 
 
 class Urgency(IntEnum):
@@ -142,7 +142,7 @@ class SharedRateLimits:
     async def block(self, lane: Lane, seconds: float) -> None:
         await self._own.block(lane, seconds)
         if lane.interval:
-            with suppress(StorageError):  # the platform says it again to whoever sends
+            with suppress(StorageError):  # the platform says it again to who sends
                 await self._coordination.block(lane.name, seconds)
 
 
@@ -285,7 +285,7 @@ class Outbox:
     ) -> T:
         """Send a request when its turn has come, until the platform takes it; return its result.
 
-        A `request` raises the errors of `bot.errors`. It ends on its own even if whoever waits
+        A `request` raises the errors of `bot.errors`. It ends on its own even if who waits
         for it is cancelled, so what it records beside sending isn't lost.
         Raises `Gone`, `NotAllowed` or `Revoked` when refused twice, at `believes_at_once` the first
         time; `Malformed`; and `Unreachable` after `give_up` seconds, by default the patience's, or

@@ -96,7 +96,7 @@ def _advice(failures: Mapping[str, Failure], remedies: Sequence[str], retry: str
     if not advice:
         return f"Asking again won't help yet. {operator}"
     said = advice.pop().format(retry=retry) if len(advice) == 1 else "Ask again."
-    return f"{said} {operator}" if any(each.fault == "operator" for each in reasons) else said
+    return f"{operator} {said}" if any(each.fault == "operator" for each in reasons) else said
 
 
 def causes(failures: Mapping[str, Failure]) -> list[tuple[tuple[str, ...], str]]:
