@@ -221,8 +221,8 @@ def test_the_card_of_an_error_says_why_and_what_is_kept(snapshot: SnapshotAssert
     refused = Failure(cause="key", detail="No auth credentials found")
     shown = failed(NoAnswers({GPT: refused, CLAUDE: refused, GEMINI: LATE, GROK: refused}))
     assert (
-        "No member of the council answered. Ask again. "
-        "Whoever runs the council finds the cause in its log.\n\n"
+        "No member of the council answered. Whoever runs the council finds the cause in its log. "
+        "Ask again.\n\n"
         "- gpt-5, claude-sonnet-4.5 and grok-4: the provider refused the key\n"
         "- gemini-2.5-pro (The Pragmatist): it took too long\n\n"
     ) in shown
