@@ -48,7 +48,6 @@ class CouncilModel(ModelAPI):
         super().__init__(model_name, base_url, api_key, config=config)
         self._configuration = load()
         self._door: Future[Door] | None = None
-        self._loop = asyncio.new_event_loop()
 
     async def generate(
         self,
@@ -63,7 +62,7 @@ class CouncilModel(ModelAPI):
             self._door = Future()
             opening = self._open(self._door)
             # Inspect closes no model: it ends with the process, as the journal allows at any moment.
-            threading.Thread(target=self._loop.run_until_complete, args=(opening,), daemon=True).start()
+            threading.Thread(target=asyncio.run, args=(opening,), daemon=True).start()
         door = await asyncio.wrap_future(self._door)
         body = {
             "model": self.model_name,
@@ -78,7 +77,7 @@ class CouncilModel(ModelAPI):
         return self._configuration.operations.limits.runs_per_user
 
     async def _open(self, opened: "Future[Door]") -> None:
-        configuration = self._configuration
+        configuration, self._loop = self._configuration, asyncio.get_running_loop()
         try:
             folder = configuration.settings.council_data_dir
             async with (

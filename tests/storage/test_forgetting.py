@@ -64,7 +64,6 @@ class Place:
         files: tuple[Attachment, ...] = (),
         earlier: tuple[Attachment, ...] = (),
     ) -> str:
-        """Ask as the bot does, journal and all; return the conversation's id."""
         conversation = conversation_id or new_id()
         run = new_id()
         turns = (Turn(question=history, answer=history),) if history else ()

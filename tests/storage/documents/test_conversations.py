@@ -415,25 +415,6 @@ async def test_a_kill_in_mid_write_leaves_the_old_document(store: ConversationSt
     assert len((await ask(again, conversation_id)).conversation.messages) == 4
 
 
-async def test_a_failed_write_leaves_the_old_document(
-    store: ConversationStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a full disk the document stays intact, no temporary file is left, and the error says why."""
-    conversation_id = new_id()
-    stored = await ask(store, conversation_id)
-
-    def full(descriptor: int) -> None:
-        raise OSError(28, "No space left on device", f"descriptor {descriptor}")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(
-        FolderError, match="can't be used: the disk is full; free some space and try again"
-    ):
-        await ask(store, conversation_id)
-    assert await store.read([conversation_id]) == [stored]
-    assert [*store.folder.glob(".*.tmp")] == []
-
-
 async def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     """A file in place of the folder is an error that names the path."""
     path = tmp_path / "conversations"

@@ -50,7 +50,6 @@ class Place:
         return conversation_id
 
     async def cast(self, conversation_id: str, told: Vote, run_id: str = "r1") -> None:
-        """Store a vote as the bot does: document, then index."""
         await self.library.index.upsert(await self.library.store.vote(conversation_id, run_id, told))
 
     async def votes(self, conversation_id: str, place: int = 1) -> list[Vote]:
