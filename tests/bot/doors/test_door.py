@@ -16,7 +16,7 @@ from bot.view.wording.budgets import OWN_DAY, OWN_RUN, in_file
 from council.brief import Attachment, History, Turn
 from storage.scope import TERMINAL, Scope
 from tests.bot.doors.doorway import CI, ELSEWHERE, Doorway, doorway
-from tests.bot.service.admission.test_budgets import counted
+from tests.bot.service.test_budgets import counted
 from tests.council.scripted import FOUR, ScriptedCouncil, failure
 
 QUESTION = Inquiry(text="Shard or scale up?")

@@ -25,7 +25,7 @@ from storage.errors import ConversationNotFound, DamageError, DatabaseError, Run
 from storage.journal.journal import Journal
 from storage.journal.progress import RunSteps
 from storage.journal.rows import Allowance, Reservation, RunRow
-from tests.bot.service.admission.test_run_budget import within
+from tests.bot.service.test_run_budget import within
 from tests.council.scripted import profile
 
 HERE = Source(platform="slack", workspace="T1", channel="C1", user="U1")
