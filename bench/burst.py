@@ -79,7 +79,7 @@ async def running(models: ModelServer, configuration: str = "") -> AsyncGenerato
             stderr=asyncio.subprocess.DEVNULL,
         )
         try:
-            await asyncio.gather(discord.connected(), slack.connected())
+            await asyncio.gather(discord.until(lambda: discord.gateway.connected > 0), slack.connected())
             yield Surroundings(discord, slack, models, process)
         finally:
             process.kill()
