@@ -9,8 +9,8 @@ override Q := $(value Q)
 export Q
 # The tests start a hundred processes: what Python compiled for the first is kept for the rest.
 unexport PYTHONDONTWRITEBYTECODE
-# Four processes for two cores: many tests wait for a process or a server, and with three both cores idle a tenth of the time.
-PYTEST := pytest -n 4 --dist loadfile --no-loadscope-reorder
+# Three processes for two cores: some tests wait for a process or a server, and each process collects all tests.
+PYTEST := pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # What `make install` adds to what is there: EXTRAS="postgres office". Without, it makes .venv as small as it can be.
 EXTRAS ?=
@@ -84,7 +84,7 @@ bench: setup ## Measure speed, as ratios in one run
 	@.venv/bin/python -m compileall -q -j 0 bot council storage tests
 	@touch $@
 
-# pytest and Hypothesis cache what they read of each file, and of Unicode: once, instead of in all four processes at once.
+# pytest and Hypothesis cache what they read of each file, and of Unicode: once, instead of in all three processes at once.
 # What is wrong with a file is reported by the run itself.
 .venv/.collected: | .venv/.made
 	@$(RUN) pytest --collect-only --quiet > /dev/null 2>&1 || true

@@ -221,10 +221,10 @@ async def under(load: Load) -> Figures:
             await carry(number)
         except Refusal:
             refused.append(number)
-            return
-        ended.append(time.perf_counter())
-        over.append(ended[-1] - began - STAGES * load.call)
-        if len(ended) == load.runs:
+        else:
+            ended.append(time.perf_counter())
+            over.append(ended[-1] - began - STAGES * load.call)
+        if len(ended) == load.runs or len(ended) + len(refused) == every:
             done.set()
 
     async with opened(load, models) as carry:
