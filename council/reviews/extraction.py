@@ -120,10 +120,10 @@ def _in_sentences(text: str, known: Mapping[str, str]) -> Iterator[tuple[str, st
     text = text[:LONGEST_REVIEW]
     for line, read in zip(text.splitlines(), read_lines(text), strict=True):
         said = _MARKUP.sub("", _MARKUP.sub("", line[:LONGEST_LINE])).strip()
-        if begins_ranking(line) and not read.block:
-            return
         if read.block or line.lstrip().startswith(">"):
             continue
+        if begins_ranking(line):
+            return
         if heading := _HEADING.match(said):
             below = _LABEL.findall(heading[0])[0].upper()
             said = said[heading.end() :]

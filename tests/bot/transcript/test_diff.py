@@ -16,10 +16,6 @@ FRAGMENTS = [
     "| a | b |\n| - | - |\n| 1 | 2 |\n", "```\nx = 1\n```\n", "[a](https://b.c)", "https://d.e ", "![p](https://f.g)",
     "\\\n", "日本",
 ]  # fmt: skip
-LINK = (
-    '<a href="https://{0}.org" rel="noopener noreferrer"><bdi>the guide</bdi></a> '
-    '<span class="address">(<bdi dir="ltr">https://{1}.org</bdi>)</span>'
-)
 TEXTS = made_of(FRAGMENTS, 30)
 SHORTER = 6_000
 

@@ -6,9 +6,6 @@ from bot.transcript.prose import html
 from tests.fragments import made_of
 from tests.pairs import data, rows
 
-LINK = '<a href="{0}" rel="noopener noreferrer"><bdi>{1}</bdi></a>'
-SHOWN = ' <span class="address">(<bdi dir="ltr">{0}</bdi>)</span>'
-
 
 def shown(markdown: str) -> str:
     return html(markdown, 3).strip().removeprefix("<p>").removesuffix("</p>")

@@ -129,6 +129,7 @@ def said(review: str, by: str = "c/three") -> list[tuple[str, str, str]]:
 def test_a_point_goes_to_the_answer_it_is_about_and_not_to_its_critic() -> None:
     """Each with its source and severity; what a model says about its own answer is left out."""
     text = "Response A is wrong about the year. Response B has a minor typo. Response C lacks sources."
+    assert said(f"> FINAL RANKING:\n> 1. Response B\n\n{text}") == said(text)  # as an answer has it
     assert said(text) == [
         ("A", "high", "Response A is wrong about the year."),
         ("B", "low", "Response B has a minor typo."),
