@@ -187,7 +187,7 @@ async def test_a_runs_ceiling_is_its_askers(tmp_path: Path) -> None:
 
 
 async def test_the_same_request_is_one_run_for_a_day(tmp_path: Path) -> None:
-    """Under its key, however often and from wherever; another request with the key is refused, and after a day it begins anew."""
+    """The same key gives the same run, whichever door asks; another request with it is refused, and a day later it is a new run."""
     keyed = replace(QUESTION, key="build-7")
     async with doorway(tmp_path) as place:
         first, second = await asyncio.gather(*(place.door.ask(CI, keyed) for _ in range(2)))
